@@ -1,0 +1,22 @@
+/* Counter-based random numbers: a value depends on (seed, stream, index) alone,
+ * never on the order of calls.  Philox4x32-10 (SRC:salmon2011). */
+#ifndef TSR_SIM_BASE_RNG_H
+#define TSR_SIM_BASE_RNG_H
+
+#include <stdint.h>
+
+/* 64 uniform bits for element `index` of `stream` under `seed`. */
+uint64_t tsr_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
+/* All four 32-bit words of the block. */
+void tsr_rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t out[4]);
+/* Approximately normal, mean 0, variance 1, range [-6, 6]: the sum of eight
+ * 16-bit uniforms, scaled (Irwin-Hall), exact in double. */
+double tsr_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
+
+/* A small sequential generator for tests and searches (SplitMix64). */
+struct tsr_rng { uint64_t s; };
+uint64_t tsr_rng_next(struct tsr_rng *r);
+/* Uniform in [lo, hi]. */
+uint64_t tsr_rng_range(struct tsr_rng *r, uint64_t lo, uint64_t hi);
+
+#endif
