@@ -62,7 +62,8 @@ struct tsr_op {
 
 struct tsr_graph {
   struct tsr_arena *arena;
-  const char *name;   /* of the workload */
+  const char *name;   /* the model of an own list or zoo entry, `gemm:…` as written, else the
+                         file's name without folder and `.csv` */
   const char *text;   /* the full source text, stored with a run */
   size_t n_ops;
   struct tsr_op *ops;
@@ -84,7 +85,9 @@ enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
  * M,N,K or our own format by its columns).  `batch` 0 = as in the source; else
  * multiplies m of weight operators (and conv.batch) and count of the others.
  * `text` (may be NULL): use this text instead of opening the file or the zoo.
- * Warnings go to err. *out is created (tsr_graph_destroy). */
+ * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in; TSR_INPUT:
+ * the text, or a file that cannot be read.  Warnings go to err.  *out is created
+ * (tsr_graph_destroy), unchanged on failure. */
 enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t batch,
                                   struct tsr_graph **out, struct tsr_err *err);
 

@@ -18,7 +18,8 @@
 enum tsr_status tsr_io_read(const char *path, char **text, size_t *len,
                             struct tsr_err *err);
 /* Writes data to a temporary name beside path, syncs, renames: the old file
- * stays until the new one is whole.  TSR_STORE on failure. */
+ * stays until the new one is whole.  Its mode is kept, a link is followed; a
+ * device or pipe is written through.  TSR_STORE on failure. */
 enum tsr_status tsr_io_write(const char *path, const void *data, size_t n,
                              struct tsr_err *err);
 

@@ -29,7 +29,8 @@ char *tsr_mem_vprintf(const char *fmt, va_list ap);
 void tsr_mem_free(void *p);
 
 /* Tests: the nth allocation from now fails (1 = the next one), and with `all`
- * every later one too.  0 switches it off.  _calls counts since then. */
+ * every later one too.  0 switches it off.  _calls counts since then.  Growing
+ * and every allocation from an arena count. */
 void tsr_mem_fail_at(uint64_t nth, bool all);
 uint64_t tsr_mem_calls(void);
 

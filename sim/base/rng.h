@@ -5,12 +5,13 @@
 
 #include <stdint.h>
 
-/* 64 uniform bits for element `index` of `stream` under `seed`. */
+/* 64 uniform bits (the first two words of the block, low word first) for element `index` of `stream` under `seed`. */
 uint64_t tsr_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
-/* All four 32-bit words of the block. */
+/* All four 32-bit words of the block: counter = index, stream; key = seed; low
+ * words first. */
 void tsr_rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t out[4]);
-/* Approximately normal, mean 0, variance 1, range [-6, 6]: the sum of eight
- * 16-bit uniforms, scaled (Irwin-Hall), exact in double. */
+/* Approximately normal, mean 0, variance 1, range (-5, 5): the sum of eight
+ * 16-bit uniforms (Irwin-Hall), an exact integer, times one constant. */
 double tsr_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* A small sequential generator for tests and searches (SplitMix64). */

@@ -30,7 +30,7 @@ int tsr_status_exit(enum tsr_status s);
 const char *tsr_status_text(enum tsr_status s);
 
 /* Abort with a message: for states that no input can bring about. */
-_Noreturn void tsr_bug(const char *file, int line, const char *what);
+__attribute__((noreturn)) void tsr_bug(const char *file, int line, const char *what);
 #define TSR_BUG(what) tsr_bug(__FILE__, __LINE__, (what))
 /* An invariant that stays checked in every build. */
 #define TSR_CHECK(cond)                                                        \

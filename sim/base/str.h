@@ -5,6 +5,7 @@
 #ifndef TSR_SIM_BASE_STR_H
 #define TSR_SIM_BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +22,9 @@ void tsr_str_add(struct tsr_str *s, const char *text);
 void tsr_str_addn(struct tsr_str *s, const char *text, size_t n);
 void tsr_str_addf(struct tsr_str *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Text for XML/SVG/HTML: & < > " ' escaped, control characters dropped. */
+void tsr_str_addv(struct tsr_str *s, const char *fmt, va_list ap);
+/* Text for XML/SVG/HTML: & < > " ' escaped, control characters other than tab
+ * and newline dropped, bytes that are no UTF-8 shown as `?`. */
 void tsr_str_add_xml(struct tsr_str *s, const char *text);
 /* The text (transferred; free with tsr_mem_free), or NULL when memory ran out.
  * The builder is empty afterwards. */
@@ -33,5 +36,12 @@ bool tsr_str_ends(const char *s, const char *suffix);
 /* FNV-1a, 64 bits: identity of stored texts.  Start with TSR_FNV_INIT. */
 #define TSR_FNV_INIT 0xcbf29ce484222325u
 uint64_t tsr_fnv1a(uint64_t h, const void *data, size_t n);
+
+/* The length in bytes of the UTF-8 sequence at p[0..n-1] and its code point, or
+ * 0 (*cp unchanged) when there is none. */
+size_t tsr_utf8_decode(const char *p, size_t n, uint32_t *cp);
+/* Characters that move or hide text on a terminal: C0, C1, line separators,
+ * direction overrides, non-characters. */
+bool tsr_utf8_is_control(uint32_t cp);
 
 #endif

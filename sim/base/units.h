@@ -7,7 +7,8 @@
  * Hz kHz MHz GHz; fs ps ns us ms s; B/s KB/s … TB/s and KiB/s … TiB/s.
  * A value must be a whole number of base units: `0.5B` is refused.
  * A count takes no suffix.  Bytes without suffix are refused (`512` → wrong
- * unit), except 0. */
+ * unit), except 0, which needs no suffix in any unit.  No blank before a suffix,
+ * no exponent, digits on both sides of a point. */
 #ifndef TSR_SIM_BASE_UNITS_H
 #define TSR_SIM_BASE_UNITS_H
 
@@ -30,7 +31,7 @@ enum tsr_unit {
 enum tsr_quantity_result {
   TSR_QUANTITY_OK,
   TSR_QUANTITY_NOT_A_NUMBER,
-  TSR_QUANTITY_WRONG_UNIT,  /* no suffix, or a suffix of another dimension */
+  TSR_QUANTITY_WRONG_UNIT,  /* no suffix, an unknown one, one of another dimension */
   TSR_QUANTITY_NOT_WHOLE,   /* not a whole number of base units */
   TSR_QUANTITY_TOO_LARGE,   /* at or above 2^64 - 1 base units */
   TSR_QUANTITY_NEGATIVE
@@ -49,7 +50,7 @@ const char *tsr_unit_example(enum tsr_unit unit);
  * domain at hz falls at floor(n * 10^15 / hz) fs, computed from n. */
 /* false when the result would pass 2^64 - 1. */
 bool tsr_clock_fs(uint64_t cycle, uint64_t hz, uint64_t *fs);
-/* The first cycle whose instant is at or after fs. hz > 0. */
+/* The first cycle whose instant is at or after fs. hz > 0 (here and above). */
 uint64_t tsr_clock_cycle_at(uint64_t fs, uint64_t hz);
 
 /* log10 of x > 0 with + - * / only, so that it is the same everywhere; relative

@@ -6,7 +6,9 @@
  *   ENUM     int (index into names)
  *   BOOL     bool (YAML true/false)
  *   NAME     char[TSR_PARAM_NAME_MAX] (letters, digits, - _ . ; may be empty)
- *   REAL     double (a plain decimal number)
+ *   REAL     double (a decimal number, exponent allowed)
+ * A count, BOOL or REAL in quotes is refused; keys with a dot are written as
+ * nested mappings only.
  * Rows end with key NULL.  `low`/`high` are inclusive, in base units (REAL:
  * rlow/rhigh). `def` is the text a user would write; NULL = required. */
 #ifndef TSR_SIM_CONFIG_PARAM_H
@@ -57,7 +59,8 @@ void tsr_param_defaults(const struct tsr_param *table, void *dst);
  * name; nested maps address dotted keys), wrong unit, out of range, not in the
  * list, wrong kind (all TSR_INPUT) are reported with positions, all of them;
  * required rows neither given nor in `seen` are reported at the map.
- * The status is that of the first error. Keys listed in `ignore`
+ * The status is that of the first error; `dst` then holds the good values.
+ * TSR_NOMEM when memory runs out. Keys listed in `ignore`
  * (NULL-terminated, may be NULL) at top level are somebody else's. */
 enum tsr_status tsr_param_read(const struct tsr_param *table, const char *prefix,
                                const struct tsr_node *map,

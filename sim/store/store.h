@@ -8,7 +8,8 @@
  * Writers fill struct tsr_run_record (borrowed) and call tsr_store_put_run.
  * Readers use the views v_* (documented in schema/001.sql and README.md).
  * Units are in the names.  NAN in a double and TSR_STORE_NULL in a uint64_t are
- * stored as NULL.  SQLite's header is included in sim/store only, except for
+ * stored as NULL; INFINITY is kept (an unlimited bandwidth). Integers are below
+ * 2^63, but for the seed.  SQLite's header is included in sim/store only, except for
  * readers in analysis/query, which use tsr_store_query. */
 #ifndef TSR_SIM_STORE_STORE_H
 #define TSR_SIM_STORE_STORE_H
@@ -26,9 +27,13 @@ struct tsr_store;
 
 enum tsr_store_mode { TSR_STORE_READ, TSR_STORE_WRITE /* creates */ };
 
+/* READ: the file must be a store of this schema.  WRITE: makes the file when it
+ * is missing or empty (its folder must be there) and brings an older one forward,
+ * one transaction a migration.  TSR_STORE with found, expected and remedy. */
 enum tsr_status tsr_store_open(const char *path, enum tsr_store_mode mode,
                                struct tsr_store **out, struct tsr_err *err);
-/* Checkpoints the log when it is the last one. NULL is allowed. */
+/* Checkpoints the log when it is the last one. NULL is allowed. Queries on the
+ * store must be closed before. */
 enum tsr_status tsr_store_close(struct tsr_store *s, struct tsr_err *err);
 
 /* What was asked: stored whole, so that `rerun` needs no file. */
@@ -38,18 +43,22 @@ struct tsr_run_input {
   const char *text; /* full text; its FNV-1a hash is stored beside it */
 };
 
+/* A cause with 0 cycles is not stored. */
 struct tsr_run_stall { const char *cause; uint64_t cycles; };
 
 /* One unit's cycles in one layer by state (busy, fill, drain, idle, or a cause). */
 struct tsr_run_unit { const char *unit; const char *state; uint64_t cycles; };
 
 /* A periodic segment of a unit's occupancy: `repeats` times `duration_cycles`
- * in `state`, the first from start_cycles, then every period_cycles. */
+ * in `state`, the first from start_cycles, then every period_cycles.  repeats is
+ * at most 2^40; 0 is not stored. */
 struct tsr_run_segment {
   const char *unit, *state;
   uint64_t start_cycles, duration_cycles, period_cycles, repeats;
 };
 
+/* Row 0 of a layer is that of its whole result (the `numeric` object of the JSON);
+ * further rows are details: other tensors, ranges of K. */
 struct tsr_run_numeric {
   const char *tensor;
   uint64_t k_from, k_to; /* [k_from, k_to) */
@@ -102,8 +111,13 @@ struct tsr_run_record {
   size_t n_layers; const struct tsr_run_layer *layers;
 };
 
+/* Whether a run may have this name: not empty, no number, not `last`. */
+bool tsr_store_run_name_valid(const char *name);
+
 /* Writes one run in one transaction; *run_id is its number. A name already used
- * by another run is allowed: a name means its newest run. */
+ * by another run is allowed: a name means its newest run. TSR_INPUT for a name
+ * that is not valid; TSR_STORE or TSR_NOMEM when it cannot be written, and then
+ * the store is as before. */
 enum tsr_status tsr_store_put_run(struct tsr_store *s, const struct tsr_run_record *r,
                                   uint64_t *run_id, struct tsr_err *err);
 
@@ -141,7 +155,8 @@ enum tsr_status tsr_store_info(struct tsr_store *s, struct tsr_store_info *out,
  * with messages when they do not. */
 enum tsr_status tsr_store_check(struct tsr_store *s, struct tsr_err *err);
 
-/* Tests: from now the nth write of the store's VFS fails (0 = off). */
+/* Tests: from now the nth write, truncation or sync of the store's VFS fails
+ * (0 = off), in stores opened after the first call. */
 void tsr_store_fail_at(uint64_t nth);
 
 #endif

@@ -1,0 +1,38 @@
+/* Stored runs as JSON and as tables.
+ *
+ * Reads the views of the store and computes nothing of its own.  Units are those
+ * of the keys' suffixes; text tables name theirs in the headings.
+ * Ownership: *out is transferred (tsr_mem_free), NUL-terminated, ends with a
+ * newline, and is untouched on failure.
+ * Errors: TSR_INPUT for a run that is not there, TSR_USAGE for an unknown table,
+ * TSR_STORE, TSR_NOMEM. */
+#ifndef TSR_ANALYSIS_QUERY_QUERY_H
+#define TSR_ANALYSIS_QUERY_QUERY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/err.h"
+#include "sim/store/store.h"
+
+enum tsr_query_format { TSR_QUERY_TEXT, TSR_QUERY_CSV, TSR_QUERY_JSON };
+
+/* The JSON object of `run`: keys in the order of the reference of commands; a
+ * key whose figure nothing computed is null, an infinite figure too. */
+enum tsr_status tsr_query_run_json(struct tsr_store *s, uint64_t run_id, char **out,
+                                   struct tsr_err *err);
+/* {"runs": [...]}: what tsr_query_run_json gives, without the layers, and
+ * `created_utc`. */
+enum tsr_status tsr_query_runs_json(struct tsr_store *s, char **out, struct tsr_err *err);
+
+/* `show <what>`: runs (run_id is not looked at), layers, stalls, kernels,
+ * numerics.  Text: aligned columns, at most 100 wide where the texts in them can
+ * be shortened to that.  CSV: RFC 4180 with a line of keys, every digit.
+ * JSON: {"run_id": …, "<what>": [...]}; for runs what tsr_query_runs_json gives. */
+enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t run_id,
+                               enum tsr_query_format format, char **out, struct tsr_err *err);
+/* The tables there are: name and one line of help (static); NULL after the last. */
+const char *tsr_query_show_name(size_t i);
+const char *tsr_query_show_doc(size_t i);
+
+#endif

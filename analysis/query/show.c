@@ -1,0 +1,211 @@
+/* The tables of `show`: a row each of name, statements and headings. */
+#include <inttypes.h>
+
+#include "analysis/query/query_int.h"
+
+typedef enum tsr_status json_fn(struct tsr_store *s, uint64_t run_id, char **out,
+                                struct tsr_err *err);
+
+struct table {
+  const char *name, *doc;
+  bool of_run;      /* ?1 is the run */
+  const char *text; /* statement of the text table, a column a heading */
+  const char *data; /* statement of CSV and JSON, named by its keys */
+  json_fn *json;    /* instead of plain rows */
+  struct tsri_heading headings[16];
+};
+
+static enum tsr_status runs_json(struct tsr_store *s, uint64_t run_id, char **out,
+                                 struct tsr_err *err) {
+  (void)run_id;
+  return tsr_query_runs_json(s, out, err);
+}
+
+static const struct table tables[] = {
+    {"runs",
+     "the runs in the store",
+     false,
+     "SELECT run, name, arch, workload, model, status, cycles, 1e3 * time_s, 100 * "
+     "utilization, "
+     "created_utc FROM v_runs ORDER BY run",
+     "SELECT run AS run_id, name, arch, workload, policy, model, status, cycles, time_s, "
+     "overlap_cycles, macs, executed_macs, utilization, tensor_active, dram_read_bytes, "
+     "dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj, avg_power_mw, "
+     "peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, wall_s, "
+     "created_utc "
+     "FROM v_runs ORDER BY run",
+     runs_json,
+     {{"run", TSRI_RIGHT},
+      {"name", TSRI_NAME},
+      {"arch", TSRI_NAME},
+      {"workload", TSRI_NAME},
+      {"model", TSRI_LEFT},
+      {"status", TSRI_LEFT},
+      {"cycles", TSRI_RIGHT},
+      {"time ms", TSRI_F3},
+      {"util %", TSRI_F1},
+      {"created UTC", TSRI_LEFT}}},
+    {"layers",
+     "time, utilization and traffic of each layer",
+     true,
+     "SELECT layer, name, CASE WHEN count > 1 THEN count || '*' ELSE '' END || m || 'x' || n "
+     "|| 'x' || k, cycles, 1e6 * time_s, 100 * utilization, 100.0 * stall_cycles / cycles, "
+     "(SELECT cause FROM v_stalls s WHERE s.run = l.run AND s.layer = l.layer "
+     "ORDER BY s.cycles DESC, cause LIMIT 1), "
+     "(dram_read_bytes + dram_write_bytes) / 1048576.0 "
+     "FROM v_layers l WHERE run = ?1 ORDER BY layer",
+     "SELECT \"index\", name, op, m, n, k, count, kernel, mapping, format_a, format_b, "
+     "format_acc, "
+     "format_out, sparse, requested_kernel, fallback_reason, folds, start_cycles, cycles, "
+     "time_s, "
+     "compute_cycles, stall_cycles, utilization, mapping_efficiency, macs, executed_macs, "
+     "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj "
+     "FROM v_layers WHERE run = ?1 ORDER BY layer",
+     tsri_layers_json,
+     {{"#", TSRI_RIGHT},
+      {"layer", TSRI_NAME},
+      {"MxNxK", TSRI_LEFT},
+      {"cycles", TSRI_RIGHT},
+      {"time us", TSRI_F1},
+      {"util %", TSRI_F1},
+      {"stall %", TSRI_F1},
+      {"most for", TSRI_LEFT},
+      {"DRAM MiB", TSRI_F3}}},
+    {"stalls",
+     "what each layer waited for",
+     true,
+     "SELECT s.layer, s.name, s.cause, s.cycles, 100 * s.share, "
+     "100.0 * s.cycles / nullif(r.cycles, 0) FROM v_stalls s JOIN v_runs r USING (run) "
+     "WHERE s.run = ?1 ORDER BY s.layer, s.cycles DESC, s.cause",
+     "SELECT layer AS \"index\", name, cause, cycles, share FROM v_stalls WHERE run = ?1 "
+     "ORDER BY layer, cycles DESC, cause",
+     NULL,
+     {{"#", TSRI_RIGHT},
+      {"layer", TSRI_NAME},
+      {"waits for", TSRI_LEFT},
+      {"cycles", TSRI_RIGHT},
+      {"% of layer", TSRI_F1},
+      {"% of run", TSRI_F1}}},
+    {"kernels",
+     "the kernel of each layer, and why not the one requested",
+     true,
+     "SELECT layer, name, op, chosen, requested, reason, cycles FROM v_kernels WHERE run = ?1 "
+     "ORDER BY layer",
+     "SELECT layer AS \"index\", name, op, chosen, requested, reason, fallback, mapping, "
+     "format_a, "
+     "format_b, format_acc, format_out, sparse, cycles, macs FROM v_kernels WHERE run = ?1 "
+     "ORDER BY layer",
+     NULL,
+     {{"#", TSRI_RIGHT},
+      {"layer", TSRI_NAME},
+      {"op", TSRI_LEFT},
+      {"kernel", TSRI_LEFT},
+      {"requested", TSRI_LEFT},
+      {"why not", TSRI_NAME},
+      {"cycles", TSRI_RIGHT}}},
+    {"numerics",
+     "error figures of each layer",
+     true,
+     "SELECT layer, name, tensor || ' ' || k_from || '-' || k_to, checked_elems, max_ulp, "
+     "mean_ulp, "
+     "norm_err, sqnr_db, bias, overflow, underflow, saturated FROM v_numeric WHERE run = ?1 "
+     "ORDER BY layer, seq",
+     "SELECT layer AS \"index\", name, tensor, k_from, k_to, checked_elems, max_ulp, mean_ulp, "
+     "norm_err, sqnr_db, bias, overflow, underflow, saturated, subnormal_in, nan, "
+     "swamped_terms "
+     "FROM v_numeric WHERE run = ?1 ORDER BY layer, seq",
+     NULL,
+     {{"#", TSRI_RIGHT},
+      {"layer", TSRI_NAME},
+      {"tensor, K", TSRI_LEFT},
+      {"elems", TSRI_RIGHT},
+      {"max ULP", TSRI_G3},
+      {"avg ULP", TSRI_G3},
+      {"norm err", TSRI_G3},
+      {"SQNR dB", TSRI_F1},
+      {"bias", TSRI_G3},
+      {"over", TSRI_RIGHT},
+      {"under", TSRI_RIGHT},
+      {"sat", TSRI_RIGHT}}},
+};
+
+enum { N_TABLES = sizeof tables / sizeof tables[0] };
+
+const char *tsr_query_show_name(size_t i) {
+  return i < N_TABLES ? tables[i].name : NULL;
+}
+const char *tsr_query_show_doc(size_t i) {
+  return i < N_TABLES ? tables[i].doc : NULL;
+}
+
+static const struct table *find(const char *what, struct tsr_err *err) {
+  const char *names[N_TABLES];
+  for (size_t i = 0; i < N_TABLES; i++) {
+    if (tsr_str_eq(tables[i].name, what)) return &tables[i];
+    names[i] = tables[i].name;
+  }
+  tsr_err_set(err, TSR_USAGE,
+              "unknown table '%s'; expected runs, layers, stalls, kernels or numerics", what);
+  const char *near = tsr_err_nearest(what, names, N_TABLES);
+  if (near) tsr_err_hint(err, "did you mean '%s'?", near);
+  return NULL;
+}
+
+static enum tsr_status rows_json(struct tsr_query *q, struct tsr_str *out,
+                                 struct tsr_err *err) {
+  enum tsr_status status;
+  bool row = false;
+  for (size_t n = 0; (status = tsr_query_step(q, &row, err)) == TSR_OK && row; n++) {
+    tsr_str_add(out, n ? ",\n  {" : "\n  {");
+    tsri_json_members(out, q, 0, tsr_query_columns(q));
+    tsr_str_add(out, "}");
+  }
+  return status;
+}
+
+static enum tsr_status fill(const struct table *t, uint64_t run_id,
+                            enum tsr_query_format format, struct tsr_query *q,
+                            struct tsr_str *out, struct tsr_err *err) {
+  if (format == TSR_QUERY_TEXT) return tsri_table_text(q, t->headings, out, err);
+  if (format == TSR_QUERY_CSV) return tsri_table_csv(q, out, err);
+  tsr_str_addf(out, "{\"run_id\": %" PRIu64 ",\n \"%s\": [", run_id, t->name);
+  enum tsr_status status = rows_json(q, out, err);
+  tsr_str_add(out, "]}\n");
+  return status;
+}
+
+static enum tsr_status run_exists(struct tsr_store *s, uint64_t run_id, struct tsr_err *err) {
+  struct tsr_query *q = NULL;
+  bool row = false;
+  enum tsr_status status = tsr_store_query(s, "SELECT 1 FROM v_runs WHERE run = ?1", &q, err);
+  if (status != TSR_OK) return status;
+  tsr_query_bind_u64(q, 1, run_id);
+  status = tsr_query_step(q, &row, err);
+  if (status == TSR_OK && !row) status = tsri_no_run(run_id, err);
+  tsr_query_close(q);
+  return status;
+}
+
+enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t run_id,
+                               enum tsr_query_format format, char **out, struct tsr_err *err) {
+  const struct table *t = find(what, err);
+  if (!t) return TSR_USAGE;
+  enum tsr_status status = t->of_run ? run_exists(s, run_id, err) : TSR_OK;
+  if (status != TSR_OK) return status;
+  if (format == TSR_QUERY_JSON && t->json) return t->json(s, run_id, out, err);
+  struct tsr_query *q = NULL;
+  status = tsr_store_query(s, format == TSR_QUERY_TEXT ? t->text : t->data, &q, err);
+  if (status != TSR_OK) return status;
+  if (t->of_run) tsr_query_bind_u64(q, 1, run_id);
+  struct tsr_str text = TSR_STR_INIT;
+  status = fill(t, run_id, format, q, &text, err);
+  tsr_query_close(q);
+  if (status != TSR_OK) {
+    tsr_str_fini(&text);
+    return status;
+  }
+  char *taken = tsr_str_take(&text);
+  if (!taken) return tsr_err_nomem(err);
+  *out = taken;
+  return TSR_OK;
+}

@@ -1,0 +1,47 @@
+#include "isa/isa_int.h"
+
+#include "sim/base/mem.h"
+
+#define INST(id, mnemonic, words, doc, fields) {mnemonic, words, doc, {fields{NULL, TSRI_U, 0, 0, 0}}},
+#define F(name, kind, word, low, width) {name, TSRI_##kind, word, low, width},
+const struct tsri_row tsri_rows[TSR_ISA_OP_COUNT] = {
+#include "isa/isa.def"
+};
+#undef INST
+#undef F
+
+const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1] = {"g", "b",  "oh", "ow", "n",
+                                                            "kh", "kw", "c", NULL};
+const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1] = {"load", "tile", "store", NULL};
+const char *const tsr_isa_buf_names[TSR_ISA_BUFS + 1] = {"a", "b", "c", NULL};
+static const char *const when_names[TSR_ISA_WHENS + 1] = {"read", "done", NULL};
+
+const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
+    [TSRI_U] = {NULL, NULL, 0},
+    [TSRI_S] = {NULL, NULL, 0},
+    [TSRI_T] = {"t", NULL, TSR_ISA_TENSORS},
+    [TSRI_L] = {"l", NULL, TSR_ISA_LOOPS + 1},
+    [TSRI_X] = {NULL, tsr_isa_axis_names, TSR_AXIS_COUNT},
+    [TSRI_B] = {NULL, tsr_isa_buf_names, TSR_ISA_BUFS},
+    [TSRI_N] = {NULL, tsr_isa_unit_names, TSR_ISA_UNITS},
+    [TSRI_W] = {NULL, when_names, TSR_ISA_WHENS},
+    [TSRI_M] = {"s", NULL, TSR_ISA_SEMS},
+};
+
+const char *tsr_isa_mnemonic(enum tsr_isa_op op) { return tsri_rows[op].mnemonic; }
+
+void tsr_isa_program_fini(struct tsr_program *p) {
+  tsr_mem_free(p->inst);
+  *p = (struct tsr_program){0};
+}
+
+void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f) {
+  if (p->failed || !tsr_mem_grow((void **)&p->inst, &p->cap, p->n + 1, sizeof *p->inst)) {
+    p->failed = true;
+    return;
+  }
+  struct tsr_inst *i = &p->inst[p->n++];
+  i->op = (uint8_t)op;
+  for (int j = 0; j < TSR_ISA_FIELDS_MAX; j++)
+    i->f[j] = tsri_rows[op].field[j].name ? f[j] : 0;
+}

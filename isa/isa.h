@@ -1,0 +1,94 @@
+/* The instruction set and programs.
+ *
+ * A program is a list of instructions; binary: a container of 64-bit words.
+ * isa.def is the only place where an instruction is described: encoding,
+ * decoding, text and manual follow from it.
+ *
+ * Units: a count of elements, bytes for strides and bases.
+ * Ownership: a program owns its instructions (tsr_isa_program_fini).
+ * Errors: TSR_INPUT for words that are no canonical instruction or a container
+ * that is damaged, with the offset; TSR_NOMEM. */
+#ifndef TSR_ISA_ISA_H
+#define TSR_ISA_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/err.h"
+#include "sim/base/str.h"
+
+enum tsr_isa_op {
+#define INST(id, mnemonic, words, doc, fields) TSR_ISA_##id,
+#define F(name, kind, word, low, width)
+#include "isa/isa.def"
+#undef INST
+#undef F
+  TSR_ISA_OP_COUNT
+};
+
+enum {
+  TSR_ISA_FIELDS_MAX = 5,
+  TSR_ISA_WORDS_MAX = 3,
+  TSR_ISA_TENSORS = 3,
+  TSR_ISA_DIMS = 4,
+  TSR_ISA_LOOPS = 15, /* l15 is `none` */
+  TSR_ISA_NO_LOOP = 15,
+  TSR_ISA_SEMS = 16
+};
+
+/* Axes of the matmul space.  m = b*oh*ow, n, k = kh*kw*c, groups = g; a plain
+ * matmul uses g, ow (as m), n and c (as k). */
+enum tsr_isa_axis {
+  TSR_AXIS_G, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_N,
+  TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C, TSR_AXIS_COUNT
+};
+enum tsr_isa_unit { TSR_UNIT_LOAD, TSR_UNIT_TILE, TSR_UNIT_STORE, TSR_ISA_UNITS };
+enum tsr_isa_buf { TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_ISA_BUFS };
+enum tsr_isa_when { TSR_WHEN_READ, TSR_WHEN_DONE, TSR_ISA_WHENS };
+
+extern const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1];
+extern const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1];
+extern const char *const tsr_isa_buf_names[TSR_ISA_BUFS + 1];
+
+struct tsr_inst {
+  uint8_t op;                    /* enum tsr_isa_op */
+  int64_t f[TSR_ISA_FIELDS_MAX]; /* operands in the order of isa.def; unsigned 64-bit
+                                    operands are their bit pattern */
+};
+
+struct tsr_program {
+  struct tsr_inst *inst; /* owned */
+  size_t n, cap;
+  bool failed; /* memory ran out while emitting */
+};
+
+void tsr_isa_program_fini(struct tsr_program *p);
+/* Appends; operands beyond the instruction's own are ignored. */
+void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f);
+
+/* Words of one instruction (1..TSR_ISA_WORDS_MAX); the values must fit their fields. */
+size_t tsr_isa_encode(const struct tsr_inst *i, uint64_t words[TSR_ISA_WORDS_MAX]);
+/* Decodes at words[0..n-1]; returns words used, 0 when this is no instruction (an
+ * unknown opcode, a bit that no field covers, an operand outside its list). */
+size_t tsr_isa_decode(const uint64_t *words, size_t n, struct tsr_inst *out);
+/* One instruction as text, without newline. */
+void tsr_isa_print(const struct tsr_inst *i, struct tsr_str *out);
+/* The whole program, loops indented, one instruction a line. */
+void tsr_isa_disasm(const struct tsr_program *p, struct tsr_str *out);
+/* The manual: every instruction with encoding and meaning. */
+void tsr_isa_manual(struct tsr_str *out);
+const char *tsr_isa_mnemonic(enum tsr_isa_op op);
+
+/* Checks what every engine relies on: loops matched and nested, used while open,
+ * operands in range, ends with halt. */
+enum tsr_status tsr_isa_check(const struct tsr_program *p, struct tsr_err *err);
+
+/* Container: "TSRPROG1", words, FNV-1a of the words, then the words, all
+ * little-endian.  The bytes are transferred (tsr_mem_free). */
+enum tsr_status tsr_isa_save(const struct tsr_program *p, uint8_t **bytes, size_t *n,
+                             struct tsr_err *err);
+enum tsr_status tsr_isa_load(const char *path, const uint8_t *bytes, size_t n,
+                             struct tsr_program *out, struct tsr_err *err);
+
+#endif

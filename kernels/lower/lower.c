@@ -1,0 +1,113 @@
+#include "kernels/lower/lower_int.h"
+
+/* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c. */
+enum { FREE = 0, FULL = 3 };
+
+struct lowering {
+  const struct tsr_shape *s;
+  const struct tsr_mapping *m;
+  const struct tsr_layout *layout;
+  struct tsr_program *p;
+  uint32_t level[3]; /* loops around the transfers of a, b, c */
+};
+
+#define EMIT(lo, op, ...) tsr_isa_emit((lo)->p, TSR_ISA_##op, (const int64_t[]){__VA_ARGS__})
+
+static int64_t loop_of(const struct tsr_mapping *m, enum tsr_isa_axis x) {
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    if (m->loop[i].axis == x) return i;
+  return TSR_ISA_NO_LOOP;
+}
+
+static void emit_dim(struct lowering *lo, int t, int i, const struct tsri_dim *d,
+                     uint64_t stride_bytes) {
+  EMIT(lo, DIM, t, i, (int64_t)d->size, (int64_t)stride_bytes);
+  EMIT(lo, BOX, t, i, (int64_t)d->extent, (int64_t)d->step);
+  if (d->start) EMIT(lo, START, t, i, d->start);
+  for (int f = 0; f < d->n_follow; f++) {
+    int64_t l = loop_of(lo->m, d->follow[f].axis);
+    if (l == TSR_ISA_NO_LOOP) continue;
+    int64_t tile = (int64_t)lo->m->tile[d->follow[f].axis];
+    EMIT(lo, WALK, t, i, l, d->follow[f].delta * tile);
+  }
+}
+
+static void emit_tensor(struct lowering *lo, int t, const struct tsri_tensor *x) {
+  EMIT(lo, TENSOR, t, x->elem_bytes, (int64_t)lo->layout->base_bytes[t]);
+  uint64_t stride[TSR_ISA_DIMS], s = x->elem_bytes;
+  for (int i = x->rank; i-- > 0;) {
+    stride[i] = s;
+    s *= x->dim[i].size;
+  }
+  for (int i = 0; i < x->rank; i++) emit_dim(lo, t, i, &x->dim[i], stride[i]);
+}
+
+static void emit_axes(struct lowering *lo) {
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) {
+    if (lo->s->size[x] == 1) continue; /* an axis that is not described has size 1 */
+    EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)lo->s->size[x], (int64_t)lo->m->tile[x]);
+  }
+}
+
+static void emit_load(struct lowering *lo, int t) {
+  EMIT(lo, WAIT, TSR_UNIT_LOAD, FREE + t);
+  EMIT(lo, LOAD, t, t);
+  EMIT(lo, SIGNAL, TSR_UNIT_LOAD, FULL + t, TSR_WHEN_DONE);
+}
+
+/* The loops from `level` inwards, with what happens around and inside them. */
+static void emit_level(struct lowering *lo, uint32_t level) {
+  bool b = lo->level[TSR_BUF_B] == level, a = lo->level[TSR_BUF_A] == level;
+  bool c = lo->level[TSR_BUF_C] == level;
+  if (b) emit_load(lo, TSR_BUF_B);
+  if (a) emit_load(lo, TSR_BUF_A);
+  if (b) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_B);
+  if (a) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_A);
+  if (c) EMIT(lo, WAIT, TSR_UNIT_TILE, FREE + TSR_BUF_C);
+  if (level < lo->m->n_loops) {
+    EMIT(lo, LOOP, level, (int64_t)lo->m->loop[level].trips);
+    emit_level(lo, level + 1);
+    EMIT(lo, END, level);
+  } else {
+    const struct tsr_shape *s = lo->s;
+    EMIT(lo, MM, s->a_bytes, s->b_bytes, s->acc_bytes, s->out_bytes, lo->layout->rate);
+  }
+  if (a) EMIT(lo, SIGNAL, TSR_UNIT_TILE, FREE + TSR_BUF_A, TSR_WHEN_READ);
+  if (b) EMIT(lo, SIGNAL, TSR_UNIT_TILE, FREE + TSR_BUF_B, TSR_WHEN_READ);
+  if (!c) return;
+  EMIT(lo, SIGNAL, TSR_UNIT_TILE, FULL + TSR_BUF_C, TSR_WHEN_DONE);
+  EMIT(lo, WAIT, TSR_UNIT_STORE, FULL + TSR_BUF_C);
+  EMIT(lo, STORE, TSR_BUF_C, TSR_BUF_C);
+  EMIT(lo, SIGNAL, TSR_UNIT_STORE, FREE + TSR_BUF_C, TSR_WHEN_READ);
+}
+
+/* A tensor moves just inside the innermost loop that one of its axes follows. */
+static uint32_t level_of(const struct tsr_mapping *m, int t) {
+  static const uint32_t axes[3] = {
+      [TSR_BUF_A] = ~(1u << TSR_AXIS_N),
+      [TSR_BUF_B] = ~(1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW),
+      [TSR_BUF_C] = ~(1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C)};
+  uint32_t level = 0;
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    if (axes[t] & 1u << m->loop[i].axis) level = i + 1;
+  return level;
+}
+
+enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
+                                  const struct tsr_layout *layout, struct tsr_program *out,
+                                  struct tsr_err *err) {
+  struct tsri_tensor t[3];
+  struct lowering lo = {.s = s, .m = m, .layout = layout, .p = out};
+  (s->conv ? tsri_describe_conv : tsri_describe_matmul)(s, m, t);
+  for (int i = 0; i < 3; i++) {
+    lo.level[i] = level_of(m, i);
+    emit_tensor(&lo, i, &t[i]);
+  }
+  emit_axes(&lo);
+  for (int i = 0; i < 3; i++) EMIT(&lo, SEM, FREE + i, (int64_t)layout->slots[i]);
+  emit_level(&lo, 0);
+  EMIT(&lo, HALT, 0);
+  if (!out->failed) return TSR_OK;
+  tsr_isa_program_fini(out);
+  return tsr_err_nomem(err);
+}

@@ -1,0 +1,28 @@
+/* Lowering: a mapping becomes a program.
+ *
+ * The program describes the three tensors, opens the mapping's loops, and in each
+ * moves operands in, multiplies, moves results out, synchronised by semaphores:
+ * a load waits for a free slot, the tile for full ones, a store for the tile.
+ * Its length depends on the number of loops, never on the size of the layer.
+ *
+ * Layout of tensors in DRAM: a plain matmul A[g][m][k], B[g][k][n], C[g][m][n]; a
+ * convolution A in NHWC with groups side by side in the channels, B[g][kh][kw][c][n],
+ * C in NHWC.  Errors: TSR_NOMEM. */
+#ifndef TSR_KERNELS_LOWER_LOWER_H
+#define TSR_KERNELS_LOWER_LOWER_H
+
+#include "isa/isa.h"
+#include "kernels/mapping/mapping.h"
+
+struct tsr_layout {
+  uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
+  uint64_t slots[3];      /* buffers of scratchpads a, b, c */
+  uint32_t rate;          /* products per array element and cycle */
+};
+
+/* *out is empty before; transferred (tsr_isa_program_fini). */
+enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
+                                  const struct tsr_layout *layout, struct tsr_program *out,
+                                  struct tsr_err *err);
+
+#endif

@@ -1,0 +1,106 @@
+#include "kernels/mapping/mapping.h"
+
+#include <inttypes.h>
+
+#include "kernels/mapping/mapping_int.h"
+
+const char *const tsr_flow_names[] = {"os", "ws", "is", NULL};
+
+static uint64_t product3(const uint64_t *v, int a, int b, int c) { return v[a] * v[b] * v[c]; }
+
+uint64_t tsr_shape_m(const struct tsr_shape *s) {
+  return product3(s->size, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
+}
+uint64_t tsr_shape_k(const struct tsr_shape *s) {
+  return product3(s->size, TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C);
+}
+uint64_t tsr_mapping_tile_m(const struct tsr_mapping *m) {
+  return product3(m->tile, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
+}
+uint64_t tsr_mapping_tile_k(const struct tsr_mapping *m) {
+  return product3(m->tile, TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C);
+}
+
+void tsri_input_span(const struct tsr_shape *s, const uint64_t *tile, bool height,
+                     uint64_t *extent, uint64_t *step) {
+  uint64_t out = tile[height ? TSR_AXIS_OH : TSR_AXIS_OW];
+  uint64_t k = tile[height ? TSR_AXIS_KH : TSR_AXIS_KW];
+  uint64_t stride = height ? s->stride_h : s->stride_w;
+  uint64_t dil = height ? s->dil_h : s->dil_w;
+  if (k == 1) { /* the filter touches one place: every stride-th row or column */
+    *extent = out;
+    *step = stride;
+    return;
+  }
+  *extent = (out - 1) * stride + (k - 1) * dil + 1;
+  *step = 1;
+}
+
+void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            bool height, uint64_t *extent, uint64_t *step) {
+  tsri_input_span(s, m->tile, height, extent, step);
+}
+
+/* Elements of scratchpad a that a tile takes: what is loaded, clipped to the
+ * input where a box is larger than it. */
+static uint64_t tile_a_elems(const struct tsr_shape *s, const uint64_t *tile) {
+  uint64_t chans = tile[TSR_AXIS_G] * tile[TSR_AXIS_C];
+  if (!s->conv) return chans * tile[TSR_AXIS_OW];
+  uint64_t h, w, step;
+  tsri_input_span(s, tile, true, &h, &step);
+  h = tsr_min_u64(h, tsr_ceil_div(s->in_h, step));
+  tsri_input_span(s, tile, false, &w, &step);
+  w = tsr_min_u64(w, tsr_ceil_div(s->in_w, step));
+  return tile[TSR_AXIS_B] * h * w * chans;
+}
+
+void tsri_tile_bytes(const struct tsr_shape *s, const uint64_t *tile, uint64_t bytes[3]) {
+  uint64_t m = product3(tile, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
+  uint64_t k = product3(tile, TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C);
+  uint64_t g = tile[TSR_AXIS_G], n = tile[TSR_AXIS_N];
+  bytes[0] = tile_a_elems(s, tile) * s->a_bytes;
+  bytes[1] = g * k * n * s->b_bytes;
+  bytes[2] = g * m * n * s->acc_bytes;
+}
+
+void tsr_mapping_tile_bytes(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            uint64_t bytes[3]) {
+  tsri_tile_bytes(s, m->tile, bytes);
+}
+
+uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *m,
+                           uint64_t from) {
+  uint64_t K = tsr_shape_k(s);
+  if (!m->k_cut) return K;
+  /* Tiles of k are contiguous: whole rows of the filter, or parts of one channel
+   * run.  Find the tile that `from` lies in, then the cut within it. */
+  uint64_t run = s->size[TSR_AXIS_C], start, end;
+  if (m->tile[TSR_AXIS_C] < run) {
+    uint64_t base = from / run * run, in = (from - base) / m->tile[TSR_AXIS_C];
+    start = base + in * m->tile[TSR_AXIS_C];
+    end = tsr_min_u64(start + m->tile[TSR_AXIS_C], base + run);
+  } else {
+    uint64_t tk = tsr_mapping_tile_k(m);
+    start = from / tk * tk;
+    end = tsr_min_u64(start + tk, K);
+  }
+  uint64_t cut = start + ((from - start) / m->k_cut + 1) * m->k_cut;
+  return tsr_min_u64(cut, end);
+}
+
+static const char *axis_word(const struct tsr_shape *s, enum tsr_isa_axis x) {
+  if (!s->conv && x == TSR_AXIS_OW) return "m";
+  if (!s->conv && x == TSR_AXIS_C) return "k";
+  return tsr_isa_axis_names[x];
+}
+
+void tsr_mapping_print(const struct tsr_shape *s, const struct tsr_mapping *m,
+                       struct tsr_str *out) {
+  tsr_str_addf(out, "%s", tsr_flow_names[m->flow]);
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    tsr_str_addf(out, " %s:%" PRIu64 "x%" PRIu64, axis_word(s, m->loop[i].axis),
+                 m->loop[i].trips, m->loop[i].tile);
+  tsr_str_addf(out, " tile %" PRIu64 "x%" PRIu64 "x%" PRIu64, tsr_mapping_tile_m(m),
+               m->tile[TSR_AXIS_N], tsr_mapping_tile_k(m));
+  if (m->tile[TSR_AXIS_G] > 1) tsr_str_addf(out, "x%" PRIu64, m->tile[TSR_AXIS_G]);
+}

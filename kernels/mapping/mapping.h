@@ -1,0 +1,88 @@
+/* The mapping of one operator onto one core: how its loops are cut and ordered.
+ *
+ * Models: a nest of temporal loops over tiles that DRAM feeds, in the order
+ * outer to inner, and inside a tile the spatial axes of the array.  os, ws and is
+ * are templates that produce mappings; everything below works on the mapping.
+ *
+ * Units: elements, unless the name says bytes.  Ownership: plain values.
+ * Errors: TSR_INPUT when no tile of the operator fits the scratchpads. */
+#ifndef TSR_KERNELS_MAPPING_MAPPING_H
+#define TSR_KERNELS_MAPPING_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "isa/isa.h"
+#include "sim/base/err.h"
+#include "sim/base/str.h"
+
+/* What is mapped: axis sizes, the geometry of a convolution, bytes an element. */
+struct tsr_shape {
+  uint64_t size[TSR_AXIS_COUNT];
+  bool conv; /* else a plain matmul: b, oh, kh, kw are 1 */
+  uint64_t in_h, in_w, stride_h, stride_w, dil_h, dil_w, pad_t, pad_l;
+  uint32_t a_bytes, b_bytes, acc_bytes, out_bytes;
+};
+
+enum tsr_dataflow { TSR_FLOW_OS, TSR_FLOW_WS, TSR_FLOW_IS };
+extern const char *const tsr_flow_names[]; /* os ws is NULL */
+
+/* What a template needs to know of the core. */
+struct tsr_target {
+  enum tsr_dataflow flow;
+  uint64_t rows, cols;
+  bool preload;
+  uint32_t rate;          /* products per array element and cycle, along k */
+  uint64_t slot_bytes[3]; /* capacity of one buffer of scratchpad a, b, c */
+  uint64_t burst_bytes;
+  double dram_bytes_per_cycle; /* infinity: unlimited */
+};
+
+/* A loop over tiles of one axis: `trips` steps of `tile` elements. */
+struct tsr_map_loop {
+  enum tsr_isa_axis axis;
+  uint64_t tile, trips;
+};
+
+struct tsr_mapping {
+  enum tsr_dataflow flow;
+  uint64_t tile[TSR_AXIS_COUNT]; /* elements of each axis that a tile holds */
+  uint32_t n_loops;              /* loops with more than one trip */
+  struct tsr_map_loop loop[TSR_AXIS_COUNT]; /* outer to inner */
+  enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
+  uint64_t array_rows, array_cols; /* elements along each */
+  uint64_t k_cut; /* partial sums meet after this many k within a tile; 0: never */
+};
+
+/* Products of axis sizes. */
+uint64_t tsr_shape_m(const struct tsr_shape *s);
+uint64_t tsr_shape_k(const struct tsr_shape *s);
+/* Elements of m / k that a tile of the mapping holds. */
+uint64_t tsr_mapping_tile_m(const struct tsr_mapping *m);
+uint64_t tsr_mapping_tile_k(const struct tsr_mapping *m);
+
+/* Input rows (height) or columns that a tile of a convolution touches: `extent` of
+ * them, `step` apart. */
+void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            bool height, uint64_t *extent, uint64_t *step);
+/* Bytes that one tile takes in scratchpad a, b, c. */
+void tsr_mapping_tile_bytes(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            uint64_t bytes[3]);
+
+/* The end of the k range, beginning at `from` < k, whose products are accumulated
+ * before they meet the partial sum of the ranges before: the program's K cuts. */
+uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *m,
+                           uint64_t from);
+
+/* The template of the target's dataflow: among tilings that fit the scratchpads
+ * the one with the least max(compute, DRAM traffic), by cheap figures.  `name` is
+ * for the message. */
+enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr_target *t,
+                                     const char *name, struct tsr_mapping *out,
+                                     struct tsr_err *err);
+
+/* One line: `ws: n/256 m/512 k/1152, array k128 x n128`. */
+void tsr_mapping_print(const struct tsr_shape *s, const struct tsr_mapping *m,
+                       struct tsr_str *out);
+
+#endif

@@ -1,0 +1,289 @@
+/* The os, ws and is templates: enumerate tilings, keep the best that fits.
+ *
+ * Figures of a candidate (cycles of the core, memory and compute overlapped):
+ *   max(folds * fold cycles, DRAM bytes / bandwidth) + first tile's load
+ * They only rank tilings; the time of a run comes from the event model. */
+#include <math.h>
+
+#include "kernels/mapping/mapping_int.h"
+
+enum { LIST_MAX = 96 };
+
+struct axis3 { /* tile sizes of the three axes of m or k */
+  uint64_t v[3];
+};
+struct search {
+  const struct tsr_shape *s;
+  const struct tsr_target *t;
+  uint64_t M, K;
+  struct axis3 m[LIST_MAX], k[LIST_MAX];
+  uint64_t n[LIST_MAX], g[LIST_MAX];
+  int n_m, n_k, n_n, n_g;
+  bool found;
+  double best_cost, best_bytes;
+  uint64_t best[TSR_AXIS_COUNT];
+  bool best_m_outer;
+  uint64_t least[3]; /* bytes of the smallest tile tried, for the message */
+};
+
+/* Tile sizes of one axis: unit times powers of two below size. */
+static void powers(uint64_t size, uint64_t unit, uint64_t *list, int *n) {
+  for (uint64_t v = unit; v < size && *n < LIST_MAX - 1; v *= 2) list[(*n)++] = v;
+}
+
+/* Elements along the array, rows or columns, of axis m, n or k. */
+static uint64_t array_span(const struct tsr_target *t, enum tsr_isa_axis kind) {
+  static const struct {
+    enum tsr_isa_axis rows, cols;
+  } spatial[] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
+                 [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
+                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW}};
+  uint64_t scale = kind == TSR_AXIS_C ? t->rate : 1;
+  if (spatial[t->flow].rows == kind) return t->rows * scale;
+  if (spatial[t->flow].cols == kind) return t->cols * scale;
+  return 0; /* streams */
+}
+static uint64_t unit_of(const struct tsr_target *t, enum tsr_isa_axis kind) {
+  uint64_t u = array_span(t, kind);
+  return u ? u : tsr_max_u64(t->rows, 16);
+}
+
+static void list_m(struct search *q) {
+  const uint64_t *z = q->s->size;
+  uint64_t B = z[TSR_AXIS_B], H = z[TSR_AXIS_OH], W = z[TSR_AXIS_OW], v[LIST_MAX];
+  int n = 0;
+  q->m[q->n_m++] = (struct axis3){{B, H, W}};
+  powers(B, 1, v, &n);
+  for (int i = n; i-- > 0 && q->n_m < 24;) q->m[q->n_m++] = (struct axis3){{v[i], H, W}};
+  for (uint64_t h = H - 1; h >= 1 && q->n_m < 64; h = h > 16 ? h - h / 16 : h - 1)
+    q->m[q->n_m++] = (struct axis3){{1, h, W}};
+  if (H > 1 && q->n_m >= 64) q->m[q->n_m++] = (struct axis3){{1, 1, W}};
+  n = 0;
+  uint64_t unit = unit_of(q->t, TSR_AXIS_OW);
+  powers(tsr_min_u64(unit, W), 1, v, &n); /* below the array, for small scratchpads */
+  powers(W, unit, v, &n);
+  for (int i = n; i-- > 0 && q->n_m < LIST_MAX;) q->m[q->n_m++] = (struct axis3){{1, 1, v[i]}};
+}
+
+static void list_k(struct search *q) {
+  const uint64_t *z = q->s->size;
+  uint64_t H = z[TSR_AXIS_KH], W = z[TSR_AXIS_KW], C = z[TSR_AXIS_C], v[LIST_MAX];
+  int n = 0;
+  q->k[q->n_k++] = (struct axis3){{H, W, C}};
+  if (H > 1) q->k[q->n_k++] = (struct axis3){{1, W, C}};
+  if (W > 1) q->k[q->n_k++] = (struct axis3){{1, 1, C}};
+  uint64_t unit = unit_of(q->t, TSR_AXIS_C);
+  powers(tsr_min_u64(unit, C), 1, v, &n);
+  powers(C, unit, v, &n);
+  for (int i = n; i-- > 0 && q->n_k < LIST_MAX;) q->k[q->n_k++] = (struct axis3){{1, 1, v[i]}};
+}
+
+static void list_n_g(struct search *q) {
+  uint64_t N = q->s->size[TSR_AXIS_N], G = q->s->size[TSR_AXIS_G], v[LIST_MAX];
+  uint64_t unit = unit_of(q->t, TSR_AXIS_N);
+  int n = 0;
+  powers(tsr_min_u64(unit, N), 1, v, &n);
+  powers(N, unit, v, &n);
+  q->n[q->n_n++] = N;
+  for (int i = n; i-- > 0;) q->n[q->n_n++] = v[i];
+  n = 0;
+  powers(G, 1, v, &n);
+  q->g[q->n_g++] = G;
+  for (int i = n; i-- > 0;) q->g[q->n_g++] = v[i];
+}
+
+/* Sum over the tiles of one axis of ceil(extent / unit), times `per` elements an
+ * axis step; unit 0 counts tiles. */
+static double sum_ceil(uint64_t size, uint64_t tile, uint64_t per, uint64_t unit) {
+  uint64_t full = size / tile, rest = size % tile;
+  if (unit == 0) return (double)(full + (rest != 0));
+  double s = (double)full * (double)tsr_ceil_div(tile * per, unit);
+  return rest ? s + (double)tsr_ceil_div(rest * per, unit) : s;
+}
+
+/* The same over the three axes of m or k, of which at most one is cut. */
+static double sum_ceil3(const uint64_t *size, const uint64_t *tile, uint64_t unit) {
+  if (tile[2] < size[2])
+    return (double)size[0] * (double)size[1] * sum_ceil(size[2], tile[2], 1, unit);
+  if (tile[1] < size[1]) return (double)size[0] * sum_ceil(size[1], tile[1], size[2], unit);
+  return sum_ceil(size[0], tile[0], size[1] * size[2], unit);
+}
+
+static double compute_cycles(const struct search *q, const uint64_t *tile) {
+  const struct tsr_target *t = q->t;
+  const uint64_t *z = q->s->size;
+  double skew = (double)(t->rows + t->cols - 2), R = (double)t->rows;
+  double g = (double)z[TSR_AXIS_G], M = (double)q->M, N = (double)z[TSR_AXIS_N];
+  double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], array_span(t, TSR_AXIS_OW));
+  double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], array_span(t, TSR_AXIS_C));
+  double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
+  double folds, stream;
+  switch (t->flow) {
+  case TSR_FLOW_OS:
+    return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + skew);
+  case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
+    folds = g * m * n * k;
+    stream = g * M * n * k;
+    break;
+  default:
+    folds = g * m * n * k;
+    stream = g * N * m * k;
+    break;
+  }
+  if (!t->preload) return stream + folds * (R + skew);
+  double each = stream / folds;
+  return folds * (each > R ? each : R) + R + skew;
+}
+
+/* DRAM bytes of a run of `bytes` contiguous ones, in whole bursts. */
+static double burst_bytes(const struct tsr_target *t, uint64_t bytes) {
+  uint64_t b = tsr_ceil_div(bytes, t->burst_bytes) * t->burst_bytes;
+  return (double)b + (bytes % t->burst_bytes ? (double)t->burst_bytes / 2 : 0);
+}
+
+/* DRAM bytes to move one tile of a, b, c (c in the output format). */
+static void tile_traffic(const struct search *q, const uint64_t *tile, double out[3]) {
+  const struct tsr_shape *s = q->s;
+  const uint64_t *z = s->size;
+  uint64_t bytes[3];
+  tsri_tile_bytes(s, tile, bytes);
+  bytes[2] = bytes[2] / s->acc_bytes * s->out_bytes;
+  uint64_t chans = tile[TSR_AXIS_G] * tile[TSR_AXIS_C];
+  bool all_chans = s->conv ? chans == z[TSR_AXIS_G] * z[TSR_AXIS_C] : tile[TSR_AXIS_C] == z[TSR_AXIS_C];
+  uint64_t run[3] = {(s->conv ? chans : tile[TSR_AXIS_C]) * s->a_bytes,
+                     tile[TSR_AXIS_N] * s->b_bytes,
+                     tile[TSR_AXIS_N] * (s->conv ? tile[TSR_AXIS_G] : 1) * s->out_bytes};
+  bool all_n = tile[TSR_AXIS_N] == z[TSR_AXIS_N];
+  bool merged[3] = {all_chans, all_n, all_n && (!s->conv || tile[TSR_AXIS_G] == z[TSR_AXIS_G])};
+  for (int i = 0; i < 3; i++)
+    out[i] = merged[i] ? burst_bytes(q->t, bytes[i])
+                       : (double)bytes[i] / (double)run[i] * burst_bytes(q->t, run[i]);
+}
+
+static double dram_bytes(const struct search *q, const uint64_t *tile, bool m_outer,
+                         double *first) {
+  const uint64_t *z = q->s->size;
+  double each[3];
+  tile_traffic(q, tile, each);
+  double g = sum_ceil(z[TSR_AXIS_G], tile[TSR_AXIS_G], 1, 0);
+  double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], 0);
+  double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], 0);
+  double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, 0);
+  bool k_cut = k > 1;
+  /* An operand is loaded once per step of the loops around and at its own. */
+  double a_times = g * m * k * (k_cut || (!m_outer && m > 1) ? n : 1);
+  double b_times = g * n * k * (k_cut || (m_outer && n > 1) ? m : 1);
+  *first = each[0] + each[1];
+  return each[0] * a_times + each[1] * b_times + each[2] * g * m * n;
+}
+
+static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
+  double first, bytes = dram_bytes(q, tile, m_outer, &first);
+  double compute = compute_cycles(q, tile);
+  double rate = q->t->dram_bytes_per_cycle;
+  double cost = fmax(compute, bytes / rate) + first / rate;
+  if (q->found && (cost > q->best_cost || (cost == q->best_cost && bytes >= q->best_bytes)))
+    return;
+  q->found = true;
+  q->best_cost = cost;
+  q->best_bytes = bytes;
+  q->best_m_outer = m_outer;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) q->best[x] = tile[x];
+}
+
+static bool fits(struct search *q, const uint64_t *tile) {
+  uint64_t bytes[3];
+  tsri_tile_bytes(q->s, tile, bytes);
+  bool ok = true;
+  for (int i = 0; i < 3; i++) {
+    q->least[i] = tsr_min_u64(q->least[i], bytes[i]);
+    ok = ok && bytes[i] <= q->t->slot_bytes[i];
+  }
+  return ok;
+}
+
+/* Rules that the lowering relies on. */
+static bool allowed(const struct search *q, const uint64_t *tile) {
+  const uint64_t *z = q->s->size;
+  bool k_whole = true, n_whole = tile[TSR_AXIS_N] == z[TSR_AXIS_N];
+  for (int x = TSR_AXIS_KH; x <= TSR_AXIS_C; x++) k_whole = k_whole && tile[x] == z[x];
+  if (tile[TSR_AXIS_G] > 1 && !(k_whole && n_whole)) return false;
+  if (q->s->conv && z[TSR_AXIS_G] > 1 && /* a box must not reach into the next group */
+      (z[TSR_AXIS_C] % tile[TSR_AXIS_C] || z[TSR_AXIS_N] % tile[TSR_AXIS_N]))
+    return false;
+  if (q->t->flow != TSR_FLOW_OS || k_whole) return true;
+  /* os keeps one fold in the array while k tiles pass through it */
+  uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW];
+  return m <= q->t->rows && tile[TSR_AXIS_N] <= q->t->cols;
+}
+
+static void try_all(struct search *q) {
+  uint64_t tile[TSR_AXIS_COUNT];
+  for (int g = 0; g < q->n_g; g++)
+    for (int k = 0; k < q->n_k; k++)
+      for (int n = 0; n < q->n_n; n++)
+        for (int m = 0; m < q->n_m; m++) {
+          tile[TSR_AXIS_G] = q->g[g];
+          tile[TSR_AXIS_N] = q->n[n];
+          for (int i = 0; i < 3; i++) {
+            tile[TSR_AXIS_B + i] = q->m[m].v[i];
+            tile[TSR_AXIS_KH + i] = q->k[k].v[i];
+          }
+          if (!allowed(q, tile) || !fits(q, tile)) continue;
+          try_one(q, tile, false);
+          try_one(q, tile, true);
+        }
+}
+
+static void fill(const struct search *q, struct tsr_mapping *out) {
+  static const enum tsr_isa_axis orders[2][TSR_AXIS_COUNT] = {
+      {TSR_AXIS_G, TSR_AXIS_N, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_KH, TSR_AXIS_KW,
+       TSR_AXIS_C},
+      {TSR_AXIS_G, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_N, TSR_AXIS_KH, TSR_AXIS_KW,
+       TSR_AXIS_C}};
+  static const enum tsr_isa_axis spatial[][2] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
+                                                 [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
+                                                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW}};
+  const struct tsr_target *t = q->t;
+  *out = (struct tsr_mapping){.flow = t->flow};
+  for (int i = 0; i < TSR_AXIS_COUNT; i++) {
+    enum tsr_isa_axis x = orders[q->best_m_outer][i];
+    out->tile[x] = q->best[x];
+    uint64_t trips = tsr_ceil_div(q->s->size[x], q->best[x]);
+    if (trips > 1) out->loop[out->n_loops++] = (struct tsr_map_loop){x, q->best[x], trips};
+  }
+  out->spatial_rows = spatial[t->flow][0];
+  out->spatial_cols = spatial[t->flow][1];
+  out->array_rows = array_span(t, out->spatial_rows);
+  out->array_cols = array_span(t, out->spatial_cols);
+  out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
+}
+
+enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr_target *t,
+                                     const char *name, struct tsr_mapping *out,
+                                     struct tsr_err *err) {
+  static const char bufs[] = "abc";
+  struct search q = {.s = s, .t = t, .M = tsr_shape_m(s), .K = tsr_shape_k(s),
+                     .least = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+  list_m(&q);
+  list_k(&q);
+  list_n_g(&q);
+  try_all(&q);
+  if (q.found) {
+    fill(&q, out);
+    return TSR_OK;
+  }
+  for (int i = 0; i < 3; i++) {
+    char need[48], have[48];
+    if (q.least[i] <= t->slot_bytes[i]) continue;
+    return tsr_err_set(err, TSR_INPUT,
+                       "layer '%s' does not fit: its smallest %s tile in scratchpad %c needs %s, "
+                       "a buffer holds %s",
+                       name, tsr_flow_names[t->flow], bufs[i],
+                       tsr_quantity_print(q.least[i], TSR_UNIT_BYTES, need),
+                       tsr_quantity_print(t->slot_bytes[i], TSR_UNIT_BYTES, have));
+  }
+  return tsr_err_set(err, TSR_INPUT,
+                     "layer '%s' does not fit: no %s tile fits scratchpads a, b and c together",
+                     name, tsr_flow_names[t->flow]);
+}

@@ -1,0 +1,261 @@
+/* dma.load, dma.store: an engine that moves boxes between DRAM and a scratchpad.
+ *
+ * Transfers are taken in order; a transfer's bursts are issued in address order,
+ * at most `outstanding` of them in flight (issued, last byte not yet where it
+ * belongs); the next transfer's bursts follow as soon as the last of this one is
+ * issued.  A load's burst goes through DRAM, then into the scratchpad's port; a
+ * store's the other way round.  Address generation costs no time.
+ *
+ * Two engines meet at the DRAM: while both have work, a burst is issued only when
+ * its window slot is open, so that each can use the other's gaps; bursts are
+ * issued TRAIN at a time per event. */
+#include "models/dma/walk.h"
+#include "models/models_int.h"
+
+enum { TRAIN = 32, OUTSTANDING_MAX = 65536, IN_FLIGHT_MAX = 2 * TSR_TICKETS_MAX };
+
+struct params {
+  uint64_t outstanding, burst;
+};
+
+static const struct tsr_param params[] = {
+    {.key = "outstanding", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
+     .high = OUTSTANDING_MAX, .def = "1024", .offset = offsetof(struct params, outstanding),
+     .uncertainty = "0.5", .doc = "bursts that one engine may have in flight",
+     .src = "SRC:assumed"},
+    {.key = "burst", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 1,
+     .high = 65536, .def = "64B", .offset = offsetof(struct params, burst),
+     .uncertainty = "exact", .doc = "bytes that one DRAM request moves, aligned",
+     .src = "SRC:assumed"},
+    {.key = NULL}};
+
+enum { TRANSFERS, BURSTS, USEFUL_BYTES, LATENCY_CYCLES };
+static const struct tsr_counter counters[] = {
+    {"transfers", TSR_COUNTER_SUM, "transfers done"},
+    {"bursts", TSR_COUNTER_SUM, "bursts issued"},
+    {"useful_bytes", TSR_COUNTER_SUM, "bytes that the boxes asked for, without padding"},
+    {"latency_cycles", TSR_COUNTER_SUM, "cycles of transfers exposed to DRAM latency"},
+    {NULL, TSR_COUNTER_SUM, NULL}};
+
+/* A transfer whose bursts are issued and whose data are on their way. */
+struct flight {
+  struct state *s;
+  struct tsr_ticket *ticket;
+  uint64_t consumed_fs, done_fs;
+};
+
+struct state {
+  const struct params *p;
+  const struct tsr_env *env;
+  uint64_t *counters;
+  struct tsr_instance *self, *mem;
+  bool write; /* to DRAM: a store */
+  /* the transfer whose bursts are being issued */
+  bool active;
+  const struct tsr_req *req;
+  struct tsr_ticket *ticket;
+  struct tsri_walk walk;
+  bool have; /* addr is a burst not yet issued */
+  uint64_t addr;
+  uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
+  uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
+  bool port_limited; /* the scratchpad's port is slower than the memory */
+  uint64_t busy_until_cycle; /* end of the last span */
+  uint64_t done_max_fs;      /* transfers end in order */
+  /* window: when the burst `outstanding` before this one ends */
+  uint64_t *window_end_fs, slot;
+  struct flight flight[IN_FLIGHT_MAX];
+  uint64_t flights; /* started so far */
+  struct state *other; /* the engine on the same memory, or NULL */
+};
+
+static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wiring *w,
+                            bool write, struct tsr_err *err) {
+  s->p = vp;
+  s->env = w->env;
+  s->self = w->self;
+  s->counters = w->self->counters;
+  s->mem = w->peer[0];
+  s->write = write;
+  s->other = w->peer[1] ? w->peer[1]->state : NULL;
+  s->window_end_fs = tsr_mem_array(s->p->outstanding, sizeof *s->window_end_fs);
+  return s->window_end_fs ? TSR_OK : tsr_err_nomem(err);
+}
+static enum tsr_status init_load(void *vs, const void *vp, const struct tsr_wiring *w,
+                                 struct tsr_err *err) {
+  return init(vs, vp, w, false, err);
+}
+static enum tsr_status init_store(void *vs, const void *vp, const struct tsr_wiring *w,
+                                  struct tsr_err *err) {
+  return init(vs, vp, w, true, err);
+}
+static void fini(void *vs) { tsr_mem_free(((struct state *)vs)->window_end_fs); }
+
+static uint64_t cycles_of(const struct state *s, uint64_t fs) {
+  return s->env->fs_cycle(s->env->engine, fs);
+}
+
+static void on_consumed(void *arg) {
+  struct flight *f = arg;
+  f->ticket->consumed(f->ticket);
+}
+static void on_done(void *arg) {
+  struct flight *f = arg;
+  f->ticket->done(f->ticket);
+}
+static void on_accepted(void *arg) {
+  struct state *s = arg;
+  struct tsr_ticket *t = s->ticket;
+  s->active = false;
+  t->accepted(t);
+}
+
+/* The engine is busy from its first burst to the end of its last; transfers that
+ * overlap count once. */
+static void report_span(struct state *s, uint64_t done_fs) {
+  uint64_t from = tsr_max_u64(cycles_of(s, s->start_fs), s->busy_until_cycle);
+  uint64_t to = cycles_of(s, done_fs);
+  if (to <= from) return;
+  s->env->span(s->env->engine, s->self->unit, TSR_SPAN_BUSY, from, to - from);
+  s->busy_until_cycle = to;
+}
+
+/* All bursts are issued: settle when the transfer ends and why so late. */
+static void finish(struct state *s) {
+  struct flight *f = &s->flight[s->flights++ % IN_FLIGHT_MAX];
+  s->done_max_fs = tsr_max_u64(s->done_max_fs, s->end_fs);
+  *f = (struct flight){.s = s, .ticket = s->ticket, .done_fs = s->done_max_fs};
+  f->consumed_fs = s->write ? tsr_max_u64(s->read_end_fs, s->start_fs) : s->done_max_fs;
+  uint64_t channels = s->mem->ops->memory->channels(s->mem->params);
+  uint64_t exposed_fs = tsr_min_u64(s->pipe_fs, s->idle_gap_fs);
+  uint64_t conflict_fs = s->port_wait_fs + (s->end_fs - s->last_arrival_fs);
+  *(s->port_limited ? &conflict_fs : &exposed_fs) += s->window_fs / channels;
+  s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
+  s->ticket->late.conflict_cycles = cycles_of(s, conflict_fs);
+  s->counters[TRANSFERS]++;
+  s->counters[USEFUL_BYTES] += s->walk.useful_bytes;
+  s->counters[LATENCY_CYCLES] += s->ticket->late.latency_cycles;
+  report_span(s, f->done_fs);
+  const struct tsr_env *e = s->env;
+  e->at(e->engine, tsr_max_u64(s->last_start_fs, e->now_fs(e->engine)), TSR_PRIO_DMA,
+        on_accepted, s);
+  e->at(e->engine, f->consumed_fs, TSR_PRIO_MEMORY, on_consumed, f);
+  e->at(e->engine, f->done_fs, TSR_PRIO_MEMORY, on_done, f);
+}
+
+/* Issues one burst; its data are ready no earlier than `earliest_fs`. */
+static void issue(struct state *s, uint64_t earliest_fs) {
+  const struct tsr_memory_ops *mem = s->mem->ops->memory;
+  struct tsr_instance *buf = s->req->xfer.buffer;
+  uint64_t start, end, free = tsr_max_u64(mem->free_fs(s->mem->state), s->start_fs);
+  if (s->write) {
+    s->read_end_fs = buf->ops->buffer->dma(buf->state, s->p->burst, false, earliest_fs,
+                                           &s->port_wait_fs);
+    earliest_fs = s->read_end_fs;
+  }
+  mem->burst(s->mem->state, s->addr, s->p->burst, s->write, earliest_fs, &start, &end);
+  s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, end);
+  if (!s->write)
+    end = buf->ops->buffer->dma(buf->state, s->p->burst, true, end, &s->port_wait_fs);
+  if (start > free) s->window_fs += start - free;
+  s->window_end_fs[s->slot] = end;
+  s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
+  s->last_start_fs = start;
+  s->end_fs = tsr_max_u64(s->end_fs, end);
+  s->counters[BURSTS]++;
+}
+
+static void pump(void *arg) {
+  struct state *s = arg;
+  const struct tsr_env *e = s->env;
+  uint64_t now = e->now_fs(e->engine);
+  bool shared = s->other && s->other->active;
+  for (int n = 0; n < TRAIN; n++) {
+    if (!s->have && !tsri_walk_next(&s->walk, &s->addr)) {
+      finish(s);
+      return;
+    }
+    s->have = true;
+    uint64_t open = tsr_max_u64(s->window_end_fs[s->slot], now);
+    if (shared && open > now && open > s->mem->ops->memory->free_fs(s->mem->state)) {
+      e->at(e->engine, open, TSR_PRIO_DMA, pump, s);
+      return;
+    }
+    issue(s, open);
+    s->have = false;
+  }
+  e->at(e->engine, tsr_max_u64(s->last_start_fs, now), TSR_PRIO_DMA, pump, s);
+}
+
+/* Whether the buffer's port moves less than the memory. */
+static bool slower(const struct tsr_instance *buf, const struct tsr_instance *mem,
+                   uint64_t clock_hz) {
+  uint64_t port = buf->ops->buffer->bytes_per_cycle(buf->params);
+  uint64_t rate = mem->ops->memory->bandwidth(mem->params);
+  return port != TSR_UNLIMITED && (tsr_u128)port * clock_hz < rate;
+}
+
+static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
+  struct state *s = vs;
+  const struct tsr_env *e = s->env;
+  s->active = true;
+  s->req = req;
+  s->ticket = t;
+  s->have = false;
+  s->start_fs = e->now_fs(e->engine);
+  uint64_t free = s->mem->ops->memory->free_fs(s->mem->state);
+  s->idle_gap_fs = s->start_fs > free ? s->start_fs - free : 0;
+  if (s->mem->ops->memory->bandwidth(s->mem->params) == TSR_UNLIMITED)
+    s->idle_gap_fs = UINT64_MAX; /* nothing but latency can make it late */
+  s->pipe_fs = s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
+  s->window_fs = s->port_wait_fs = 0;
+  s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
+  s->port_limited = slower(req->xfer.buffer, s->mem, e->clock_hz);
+  tsri_walk_init(&s->walk, &req->xfer.box, s->p->burst);
+  pump(s);
+}
+
+static void end(void *vs) { (void)vs; }
+
+static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
+  const struct params *p = vp;
+  const struct tsr_box *b = &req->xfer.box;
+  uint64_t runs = 1, inner = b->elem_bytes;
+  for (uint32_t i = 0; i < b->rank; i++) {
+    uint64_t n = tsr_min_u64(b->extent[i], b->size[i]);
+    if (i + 1 == b->rank && b->stride_bytes[i] * b->step[i] == b->elem_bytes)
+      inner *= n;
+    else if (!tsr_mul_u64(runs, n, &runs))
+      runs = UINT64_MAX / 2;
+  }
+  uint64_t bursts;
+  if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 2;
+  *out = (struct tsr_estimate){.events = 3 + bursts / TRAIN};
+}
+
+static const struct tsr_unit_ops unit = {.start = start, .end = end, .estimate = estimate};
+static const struct tsr_port ports[] = {
+    {"mem", "dram"}, {"other", "dma"}, {NULL, NULL}};
+
+const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
+                                            .kind = "dma.load",
+                                            .doc = "DMA engine from DRAM to scratchpads",
+                                            .state_size = sizeof(struct state),
+                                            .params_size = sizeof(struct params),
+                                            .params = params,
+                                            .counters = counters,
+                                            .ports = ports,
+                                            .init = init_load,
+                                            .fini = fini,
+                                            .unit = &unit};
+const struct tsr_component tsri_dma_store = {.abi = TSR_MODEL_ABI,
+                                             .kind = "dma.store",
+                                             .doc = "DMA engine from scratchpads to DRAM",
+                                             .state_size = sizeof(struct state),
+                                             .params_size = sizeof(struct params),
+                                             .params = params,
+                                             .counters = counters,
+                                             .ports = ports,
+                                             .init = init_store,
+                                             .fini = fini,
+                                             .unit = &unit};

@@ -1,0 +1,71 @@
+#include "models/dma/walk.h"
+
+/* First index j >= 0 with start + j*step >= 0, and how many stay below size. */
+static void clip(int64_t start, uint64_t extent, uint64_t step, uint64_t size,
+                 uint64_t *first, uint64_t *count) {
+  uint64_t j0 = start < 0 ? tsr_ceil_div((uint64_t)(-start), step) : 0;
+  uint64_t at = (uint64_t)(start + (int64_t)(j0 * step)); /* >= 0 by choice of j0 */
+  *count = 0;
+  *first = at;
+  if (j0 >= extent || at >= size) return;
+  *count = tsr_min_u64(extent - j0, tsr_ceil_div(size - at, step));
+}
+
+static void enter_run(struct tsri_walk *w, bool fresh) {
+  uint64_t first = w->run_addr / w->burst_bytes;
+  if (!fresh && first == w->last) first++; /* shared with the run before */
+  w->last = (w->run_addr + w->run_bytes - 1) / w->burst_bytes;
+  w->next = first;
+}
+
+void tsri_walk_init(struct tsri_walk *w, const struct tsr_box *box, uint64_t burst_bytes) {
+  *w = (struct tsri_walk){.burst_bytes = burst_bytes, .run_bytes = box->elem_bytes};
+  uint64_t addr = box->base_bytes, elems = 1;
+  uint64_t count[4], stride[4];
+  for (uint32_t i = 0; i < box->rank; i++) {
+    uint64_t first;
+    clip(box->start[i], box->extent[i], box->step[i], box->size[i], &first, &count[i]);
+    stride[i] = box->stride_bytes[i] * box->step[i];
+    addr += first * box->stride_bytes[i];
+    elems *= count[i];
+  }
+  w->useful_bytes = elems * box->elem_bytes;
+  w->empty = w->end = elems == 0;
+  if (w->empty) return;
+  /* Merge from the innermost dimension outwards into the run. */
+  uint32_t rank = box->rank;
+  while (rank > 0 && (count[rank - 1] == 1 || stride[rank - 1] == w->run_bytes)) {
+    w->run_bytes *= count[rank - 1];
+    rank--;
+  }
+  for (uint32_t i = 0; i < rank; i++) {
+    if (count[i] == 1) continue;
+    w->count[w->rank] = count[i];
+    w->stride[w->rank] = stride[i];
+    w->rank++;
+  }
+  w->run_addr = addr;
+  enter_run(w, true);
+}
+
+static bool next_run(struct tsri_walk *w) {
+  for (uint32_t i = w->rank; i-- > 0;) {
+    w->run_addr += w->stride[i];
+    if (++w->index[i] < w->count[i]) return true;
+    w->run_addr -= w->stride[i] * w->count[i];
+    w->index[i] = 0;
+  }
+  return false;
+}
+
+bool tsri_walk_next(struct tsri_walk *w, uint64_t *addr) {
+  while (!w->end && w->next > w->last) {
+    if (next_run(w))
+      enter_run(w, false);
+    else
+      w->end = true;
+  }
+  if (w->end) return false;
+  *addr = w->next++ * w->burst_bytes;
+  return true;
+}

@@ -1,0 +1,110 @@
+/* dram.simple: latency, bandwidth, channels, capacity.
+ *
+ * A burst takes the next channel in turn (an ideal interleave: no address ever
+ * favours a channel; conflicts by address are another model's subject), is served
+ * there at bandwidth/channels, and its last byte arrives max(latency, service)
+ * after service began.  Channels pipeline: latency does not occupy them. */
+#include "models/server.h"
+#include "models/models_int.h"
+
+enum { CHANNELS_MAX = 256 };
+
+struct params {
+  uint64_t channels, bandwidth, latency, capacity;
+};
+
+static const struct tsr_param params[] = {
+    {.key = "channels", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
+     .high = CHANNELS_MAX, .def = "8", .offset = offsetof(struct params, channels),
+     .uncertainty = "exact", .doc = "independent channels; bursts take them in turn",
+     .src = "SRC:assumed"},
+    {.key = "bandwidth", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES_PER_S,
+     .low = 1000000, .high = 1000000000000000u, .unlimited = true, .def = "600GB/s",
+     .offset = offsetof(struct params, bandwidth), .uncertainty = "0.1",
+     .doc = "peak of all channels together", .src = "SRC:assumed"},
+    {.key = "latency", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_FS, .low = 0,
+     .high = 1000000000000u, .def = "100ns", .offset = offsetof(struct params, latency),
+     .uncertainty = "0.3", .doc = "from a burst's issue to its last byte, unloaded",
+     .src = "SRC:assumed"},
+    {.key = "capacity", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 1024,
+     .high = 1ull << 50, .unlimited = true, .def = "32GiB",
+     .offset = offsetof(struct params, capacity), .uncertainty = "exact",
+     .doc = "what the tensors of a workload must fit in", .src = "SRC:assumed"},
+    {.key = NULL}};
+
+enum { READ_BYTES, WRITE_BYTES };
+static const struct tsr_counter counters[] = {
+    {"read_bytes", TSR_COUNTER_SUM, "bytes of read bursts"},
+    {"write_bytes", TSR_COUNTER_SUM, "bytes of write bursts"},
+    {NULL, TSR_COUNTER_SUM, NULL}};
+
+struct state {
+  const struct params *p;
+  uint64_t *counters;
+  uint64_t next; /* channel whose turn it is */
+  struct tsr_server channel[CHANNELS_MAX];
+};
+
+static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
+                            struct tsr_err *err) {
+  (void)err;
+  struct state *s = vs;
+  s->p = vp;
+  s->counters = w->self->counters;
+  uint64_t rate = s->p->bandwidth == TSR_UNLIMITED
+                      ? TSR_UNLIMITED
+                      : tsr_max_u64(s->p->bandwidth / s->p->channels, 1);
+  for (uint64_t i = 0; i < s->p->channels; i++) tsr_server_init(&s->channel[i], rate);
+  return TSR_OK;
+}
+
+static void burst(void *vs, uint64_t addr, uint64_t bytes, bool write, uint64_t earliest_fs,
+                  uint64_t *start_fs, uint64_t *end_fs) {
+  (void)addr;
+  struct state *s = vs;
+  struct tsr_server *c = &s->channel[s->next];
+  s->next = s->next + 1 == s->p->channels ? 0 : s->next + 1;
+  uint64_t start, served = tsr_server_take(c, bytes, earliest_fs, &start);
+  uint64_t arrives = UINT64_MAX;
+  (void)tsr_add_u64(start, s->p->latency, &arrives);
+  s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes;
+  *start_fs = start;
+  *end_fs = tsr_max_u64(served, arrives);
+}
+
+static uint64_t free_fs(void *vs) {
+  struct state *s = vs;
+  return s->channel[s->next].free_fs;
+}
+
+static uint64_t pipe_fs(void *vs, uint64_t bytes) {
+  struct state *s = vs;
+  struct tsr_server one = s->channel[0];
+  if (one.rate_bytes_per_s == TSR_UNLIMITED) return s->p->latency;
+  tsr_server_set_unit(&one, bytes);
+  return s->p->latency > one.quot ? s->p->latency - one.quot : 0;
+}
+
+static uint64_t rate(const void *vp) { return ((const struct params *)vp)->bandwidth; }
+static uint64_t capacity(const void *vp) { return ((const struct params *)vp)->capacity; }
+static uint64_t channels(const void *vp) { return ((const struct params *)vp)->channels; }
+static uint64_t latency(const void *vp) { return ((const struct params *)vp)->latency; }
+
+static const struct tsr_memory_ops memory = {.burst = burst,
+                                             .free_fs = free_fs,
+                                             .pipe_fs = pipe_fs,
+                                             .bandwidth = rate,
+                                             .capacity = capacity,
+                                             .channels = channels,
+                                             .latency_fs = latency};
+
+const struct tsr_component tsri_dram_simple = {
+    .abi = TSR_MODEL_ABI,
+    .kind = "dram.simple",
+    .doc = "DRAM as latency, bandwidth, channels and capacity",
+    .state_size = sizeof(struct state),
+    .params_size = sizeof(struct params),
+    .params = params,
+    .counters = counters,
+    .init = init,
+    .memory = &memory};

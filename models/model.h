@@ -1,0 +1,220 @@
+/* The component interface: what a hardware model is to the rest.
+ *
+ * A component is one ops table (kind, parameters, counters, functions).  The
+ * engine allocates its state, hands it a wiring (environment, counters, peers)
+ * and drives it by requests; the model answers by calling back at simulated
+ * instants.  Models do not see the instruction set, the program or the store.
+ *
+ * Roles.  A component fills one of three: a memory (DRAM: serves bursts), a
+ * buffer (scratchpad: ports that tiles and DMA engines share), a unit (executes
+ * requests from a queue: DMA engine, tile).
+ *
+ * Time is absolute, in fs (env->now_fs); cycles are of the core clock.
+ * Ownership: parameters, wiring and requests are borrowed; a request must stay
+ * valid until its ticket's `done`.
+ * Errors: init returns a status; after that a model cannot fail, except that the
+ * environment stops the run when an instant would pass 2^64 fs. */
+#ifndef TSR_MODELS_MODEL_H
+#define TSR_MODELS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/err.h"
+#include "sim/config/param.h"
+
+#define TSR_MODEL_ABI 1
+
+/* ---- environment: what the engine gives to a model ---- */
+
+typedef void tsr_model_fn(void *arg);
+
+/* States a unit's cycle can be in; waiting is charged by the engine. */
+enum tsr_span_state {
+  TSR_SPAN_BUSY,     /* accepts work */
+  TSR_SPAN_FILL,     /* pipeline fills, stationary operand loads */
+  TSR_SPAN_DRAIN,    /* pipeline empties within a fold */
+  TSR_SPAN_CONFLICT, /* work pending, scratchpad port not available */
+  TSR_SPAN_N_
+};
+
+struct tsr_env {
+  void *engine;
+  uint64_t clock_hz; /* core clock */
+  uint64_t (*now_fs)(void *engine);
+  /* Runs fn(arg) at fs >= now; smaller priority first at one instant. */
+  void (*at)(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, void *arg);
+  /* The instant of a core cycle; stops the run when past 2^64 fs. */
+  uint64_t (*cycle_fs)(void *engine, uint64_t cycle);
+  uint64_t (*fs_cycle)(void *engine, uint64_t fs); /* first cycle at or after fs */
+  /* Unit `unit` was in `state` during [start, start + cycles).  Spans of a unit
+   * come in order and do not overlap; what lies between is charged by the engine. */
+  void (*span)(void *engine, void *unit, enum tsr_span_state state, uint64_t start_cycle,
+               uint64_t cycles);
+};
+
+/* Priorities at one instant: data arrives before anything is started. */
+enum { TSR_PRIO_MEMORY = 0, TSR_PRIO_DMA = 1, TSR_PRIO_TILE = 2, TSR_PRIO_ISSUE = 3 };
+
+/* ---- counters ---- */
+
+enum tsr_counter_kind { TSR_COUNTER_SUM, TSR_COUNTER_MAX };
+struct tsr_counter {
+  const char *name; /* with its unit as suffix; NULL ends a table */
+  enum tsr_counter_kind kind;
+  const char *doc;
+};
+
+/* ---- peers ---- */
+
+struct tsr_component;
+/* A component instance as others see it. */
+struct tsr_instance {
+  const struct tsr_component *ops;
+  void *state;
+  void *params;
+  uint64_t *counters;
+  const char *name; /* `core0.sram.a` */
+  void *unit;       /* the engine's handle, for env->span; NULL for non-units */
+};
+
+enum { TSR_PORTS_MAX = 4 };
+struct tsr_wiring {
+  const struct tsr_env *env;
+  struct tsr_instance *self;
+  struct tsr_instance *peer[TSR_PORTS_MAX]; /* by the order of ops->ports */
+};
+
+/* ---- requests ---- */
+
+/* A box of a tensor in DRAM, up to four dimensions, slowest first.  Dimension i
+ * has `size` elements `stride_bytes` apart; the box takes the elements
+ * start + j*step, j < extent, that lie inside [0, size).  What lies outside is
+ * padding: no traffic, zeros. */
+struct tsr_box {
+  uint64_t base_bytes; /* address of element (0, 0, …) */
+  uint32_t rank, elem_bytes;
+  uint64_t size[4], stride_bytes[4];
+  int64_t start[4];
+  uint64_t extent[4], step[4];
+};
+
+struct tsr_xfer_req { /* DMA: box <-> scratchpad */
+  struct tsr_box box;
+  struct tsr_instance *buffer;
+};
+
+struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+  uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
+  bool first; /* overwrites c: no partial sum is read */
+  bool last;  /* the result is complete after this one */
+  uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
+  uint32_t rate; /* products per array element and cycle, along k */
+};
+
+struct tsr_req {
+  union {
+    struct tsr_xfer_req xfer;
+    struct tsr_mm_req mm;
+  };
+};
+
+/* Why a request ended as late as it did: parts of its duration, for charging
+ * the wait of whoever depends on it.  In core cycles. */
+struct tsr_lateness {
+  uint64_t latency_cycles;  /* exposed DRAM latency and window waits */
+  uint64_t conflict_cycles; /* scratchpad port */
+};
+
+/* Requests of one unit that may be in flight at once. */
+enum { TSR_TICKETS_MAX = 64 };
+
+/* A request in flight.  The unit calls, at the simulated instants, in order:
+ * accepted (it can take another request), consumed (operands were read for the
+ * last time: their buffers are free), done (result is where it belongs). */
+struct tsr_ticket {
+  void (*accepted)(struct tsr_ticket *t);
+  void (*consumed)(struct tsr_ticket *t);
+  void (*done)(struct tsr_ticket *t);
+  struct tsr_lateness late; /* filled before done */
+};
+
+/* Cheap figures of a request on an idle machine, for estimates and the analytic
+ * model: they compose to bounds, not to the event result. */
+struct tsr_estimate {
+  uint64_t cycles; /* of the unit, memory ideal */
+  uint64_t events; /* work of the simulator, in agenda events */
+  uint64_t folds;
+};
+
+/* ---- role tables ---- */
+
+struct tsr_memory_ops {
+  /* Serves a burst of `bytes` at `addr`, not before `earliest_fs`: *start_fs when
+   * service began, *end_fs when its last byte arrived.  Calls come in the order
+   * in which the memory sees the bursts. */
+  void (*burst)(void *state, uint64_t addr, uint64_t bytes, bool write, uint64_t earliest_fs,
+                uint64_t *start_fs, uint64_t *end_fs);
+  /* When the next burst could start at the earliest. */
+  uint64_t (*free_fs)(void *state);
+  /* Unloaded time between the end of a burst's service and its last byte. */
+  uint64_t (*pipe_fs)(void *state, uint64_t bytes);
+  /* Facts of the parameters: peak B/s (TSR_UNLIMITED: none), bytes, count, fs. */
+  uint64_t (*bandwidth)(const void *params);
+  uint64_t (*capacity)(const void *params);
+  uint64_t (*channels)(const void *params);
+  uint64_t (*latency_fs)(const void *params);
+};
+
+struct tsr_buffer_ops {
+  /* The DMA side moves `bytes` (write: into the buffer), ready at `ready_fs`;
+   * returns when the port has taken them, and in *waited_fs (added) how much of
+   * that the tile's use of the port cost. */
+  uint64_t (*dma)(void *state, uint64_t bytes, bool write, uint64_t ready_fs,
+                  uint64_t *waited_fs);
+  /* The tile side moves `read` and `write` bytes over a phase of `cycles` from
+   * `start_cycle`; returns the cycles that the phase takes (>= cycles).  The tile
+   * goes before the DMA side. */
+  uint64_t (*tile)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
+                   uint64_t write);
+  /* Facts of the parameters. */
+  uint64_t (*slot_bytes)(const void *params); /* capacity of one of its buffers */
+  uint64_t (*slots)(const void *params);      /* how many buffers it is cut into */
+  uint64_t (*bytes_per_cycle)(const void *params); /* one direction; TSR_UNLIMITED */
+};
+
+struct tsr_unit_ops {
+  /* Starts a request; only after the previous ticket's `accepted`. */
+  void (*start)(void *state, const struct tsr_req *req, struct tsr_ticket *t);
+  /* The layer is over: report what was kept back (a last drain). */
+  void (*end)(void *state);
+  void (*estimate)(const void *params, const struct tsr_req *req, struct tsr_estimate *out);
+  /* Multiply-accumulates per cycle at rate 1; NULL: the unit multiplies nothing. */
+  uint64_t (*peak)(const void *params);
+};
+
+struct tsr_port {
+  const char *name; /* NULL ends */
+  const char *kind; /* prefix of the peer's kind: `dram`, `sram` */
+};
+
+struct tsr_component {
+  uint32_t abi; /* TSR_MODEL_ABI */
+  const char *kind; /* `tile.systolic` */
+  const char *doc;
+  size_t state_size, params_size;
+  const struct tsr_param *params;
+  const struct tsr_counter *counters; /* may be NULL */
+  const struct tsr_port *ports;       /* may be NULL */
+  /* Once, before the run; state is zero-filled. */
+  enum tsr_status (*init)(void *state, const void *params, const struct tsr_wiring *w,
+                          struct tsr_err *err);
+  void (*fini)(void *state); /* may be NULL */
+  /* One of these, by role. */
+  const struct tsr_memory_ops *memory;
+  const struct tsr_buffer_ops *buffer;
+  const struct tsr_unit_ops *unit;
+};
+
+#endif

@@ -1,0 +1,371 @@
+/* tile.systolic: an array of rows x cols multiply-accumulate elements.
+ *
+ * A request is a matmul of operands in scratchpads; the tile cuts it into folds
+ * (what the array holds at once), columns outer, rows inner, and runs one event
+ * a fold.  What a dataflow is stands in one table (SRC:scalesim, formulas checked
+ * against that tool's results; a fold is not shortened at the edges):
+ *   T products stream through, stationary operands take S = rows cycles to load,
+ *   the skew of the array adds rows + cols - 2 to fill and drain:
+ *     os  rows: m, cols: n, stream: k   S = 0      P = T + rows + cols - 2
+ *     ws  rows: k, cols: n, stream: m   S = rows   P = S + T + rows + cols - 2
+ *     is  rows: k, cols: m, stream: n   S = rows   P = S + T + rows + cols - 2
+ * Without weight_preload folds follow each other: F folds take F * P.  With it
+ * (ws, is) the next stationary operand loads while this fold streams: a fold
+ * starts max(T, S) after the one before, the first pays S, the last the skew.
+ *
+ * os results are captured in a shadow register when a fold's last element
+ * finishes, and leave over `rows` cycles.  `drain: overlap` lets the next fold
+ * run meanwhile, so that only the layer's last drain shows (after the compute
+ * cycles); `drain: serial` adds it to every fold.  ws and is results leave as
+ * they come and are accumulated in scratchpad c.
+ *
+ * A scratchpad whose port is too slow lengthens the phase it feeds. */
+#include "models/models_int.h"
+
+enum dataflow { OS, WS, IS };
+enum drain { OVERLAP, SERIAL };
+enum { DIM_M, DIM_N, DIM_K };
+enum { BUF_A, BUF_B, BUF_C };
+
+static const char *const dataflow_names[] = {"os", "ws", "is", NULL};
+static const char *const drain_names[] = {"overlap", "serial", NULL};
+
+struct flow {
+  int rows, cols, stream; /* DIM_*: what lies along the array, what streams */
+  bool stationary;        /* an operand is loaded before the stream */
+  int held, streamed;     /* BUF_*: the operand that is held, the one that streams */
+};
+static const struct flow flows[] = {
+    [OS] = {DIM_M, DIM_N, DIM_K, false, -1, BUF_A},
+    [WS] = {DIM_K, DIM_N, DIM_M, true, BUF_B, BUF_A},
+    [IS] = {DIM_K, DIM_M, DIM_N, true, BUF_A, BUF_B},
+};
+
+struct params {
+  uint64_t rows, cols;
+  int dataflow, drain;
+  bool preload;
+};
+
+static const struct tsr_param params[] = {
+    {.key = "rows", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
+     .high = 65536, .offset = offsetof(struct params, rows), .uncertainty = "exact",
+     .doc = "rows of the array", .src = "SRC:assumed"},
+    {.key = "cols", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
+     .high = 65536, .offset = offsetof(struct params, cols), .uncertainty = "exact",
+     .doc = "columns of the array", .src = "SRC:assumed"},
+    {.key = "dataflow", .type = TSR_PARAM_ENUM, .names = dataflow_names, .def = "ws",
+     .offset = offsetof(struct params, dataflow), .uncertainty = "exact",
+     .doc = "which operand stays in the array: outputs, weights, inputs",
+     .src = "SRC:assumed"},
+    {.key = "weight_preload", .type = TSR_PARAM_BOOL, .def = "true",
+     .offset = offsetof(struct params, preload), .uncertainty = "exact",
+     .doc = "load the next stationary operand while this fold streams (ws, is)",
+     .src = "SRC:assumed"},
+    {.key = "drain", .type = TSR_PARAM_ENUM, .names = drain_names, .def = "overlap",
+     .offset = offsetof(struct params, drain), .uncertainty = "exact",
+     .doc = "whether os results leave during the next fold or before it",
+     .src = "SRC:assumed"},
+    {.key = NULL}};
+
+enum { FOLDS, ACTIVE_CYCLES, SLOTS, SLOTS_USED, MACS, CONFLICTS };
+static const struct tsr_counter counters[] = {
+    {"folds", TSR_COUNTER_SUM, "folds run"},
+    {"active_cycles", TSR_COUNTER_SUM, "cycles in which the array accepts work"},
+    {"slots", TSR_COUNTER_SUM, "array elements times folds"},
+    {"slots_used", TSR_COUNTER_SUM, "of those, elements that hold work"},
+    {"macs", TSR_COUNTER_SUM, "useful multiply-accumulates"},
+    {"conflict_cycles", TSR_COUNTER_SUM, "cycles by which scratchpad ports lengthened folds"},
+    {NULL, TSR_COUNTER_SUM, NULL}};
+
+struct fold { /* clipped extents of the present fold */
+  uint64_t rows, cols, stream; /* elements along each axis */
+  uint64_t T;                  /* cycles of the stream */
+  bool first_k, last_k;        /* no partial sum comes in; the sum is complete */
+};
+
+struct state {
+  const struct params *p;
+  const struct tsr_env *env;
+  uint64_t *counters;
+  struct tsr_instance *self, *buf[3];
+  const struct tsr_mm_req *req;
+  struct tsr_ticket *ticket, *draining[TSR_TICKETS_MAX];
+  uint64_t n_tickets, n_consumed, n_done; /* ring positions in draining */
+  /* position in the request */
+  uint64_t group, row0, col0;
+  bool finished; /* the present fold is the request's last */
+  struct fold f;
+  /* the array's time, in cycles */
+  uint64_t free;        /* the next fold may start (os, no preload) */
+  uint64_t drain_end;   /* os: the shadow register is empty again */
+  bool streamed;        /* preload: a fold has streamed in this layer */
+  uint64_t stream_start, stream_end, stream_T; /* of the latest fold */
+};
+
+static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
+                            struct tsr_err *err) {
+  (void)err;
+  struct state *s = vs;
+  s->p = vp;
+  s->env = w->env;
+  s->self = w->self;
+  s->counters = w->self->counters;
+  for (int i = 0; i < 3; i++) s->buf[i] = w->peer[i];
+  return TSR_OK;
+}
+
+static const struct flow *flow_of(const struct params *p) { return &flows[p->dataflow]; }
+static bool preloads(const struct state *s) {
+  return s->p->preload && flow_of(s->p)->stationary;
+}
+static uint64_t skew(const struct params *p) { return p->rows + p->cols - 2; }
+static uint64_t at_cycle(const struct state *s, uint64_t cycle) {
+  return s->env->cycle_fs(s->env->engine, cycle);
+}
+static uint64_t now_cycle(const struct state *s) {
+  return s->env->fs_cycle(s->env->engine, s->env->now_fs(s->env->engine));
+}
+static void span(struct state *s, enum tsr_span_state st, uint64_t start, uint64_t cycles) {
+  if (cycles) s->env->span(s->env->engine, s->self->unit, st, start, cycles);
+}
+
+/* Elements of k that one array row holds or that stream in one cycle. */
+static uint64_t span_of(const struct params *p, const struct flow *fl, uint32_t rate,
+                        bool rows) {
+  uint64_t n = rows ? p->rows : p->cols;
+  return (rows ? fl->rows : fl->cols) == DIM_K ? n * rate : n;
+}
+
+static void set_fold(struct state *s) {
+  const struct flow *fl = flow_of(s->p);
+  const struct tsr_mm_req *q = s->req;
+  const uint64_t dim[3] = {q->m, q->n, q->k};
+  uint64_t r = span_of(s->p, fl, q->rate, true), c = span_of(s->p, fl, q->rate, false);
+  s->f.rows = tsr_min_u64(r, dim[fl->rows] - s->row0);
+  s->f.cols = tsr_min_u64(c, dim[fl->cols] - s->col0);
+  s->f.stream = dim[fl->stream];
+  s->f.T = fl->stream == DIM_K ? tsr_ceil_div(s->f.stream, q->rate) : s->f.stream;
+  bool k_rows = fl->rows == DIM_K;
+  s->f.first_k = q->first && (!k_rows || s->row0 == 0);
+  s->f.last_k = q->last && (!k_rows || s->row0 + s->f.rows == dim[DIM_K]);
+}
+
+/* Moves to the next fold: columns outer, rows inner, groups outermost. */
+static bool next_fold(struct state *s) {
+  const struct flow *fl = flow_of(s->p);
+  const uint64_t dim[3] = {s->req->m, s->req->n, s->req->k};
+  s->row0 += span_of(s->p, fl, s->req->rate, true);
+  if (s->row0 < dim[fl->rows]) return true;
+  s->row0 = 0;
+  s->col0 += span_of(s->p, fl, s->req->rate, false);
+  if (s->col0 < dim[fl->cols]) return true;
+  s->col0 = 0;
+  return ++s->group < s->req->groups;
+}
+
+static uint64_t tile_phase(struct state *s, int buf, uint64_t start, uint64_t cycles,
+                           uint64_t read, uint64_t write) {
+  struct tsr_instance *b = s->buf[buf];
+  return b->ops->buffer->tile(b->state, start, cycles, read, write);
+}
+
+/* Bytes of an operand that a fold touches. */
+static uint64_t operand_bytes(const struct state *s, int buf, uint64_t elems) {
+  return elems * (buf == BUF_A ? s->req->a_bytes : s->req->b_bytes);
+}
+
+/* The stream's cycles, lengthened by the ports that feed it. */
+static uint64_t stream_cycles(struct state *s, uint64_t start) {
+  const struct flow *fl = flow_of(s->p);
+  const struct fold *f = &s->f;
+  uint64_t T = f->T;
+  if (!fl->stationary) {
+    uint64_t a = tile_phase(s, BUF_A, start, T, operand_bytes(s, BUF_A, f->rows * f->stream), 0);
+    uint64_t b = tile_phase(s, BUF_B, start, T, operand_bytes(s, BUF_B, f->cols * f->stream), 0);
+    return tsr_max_u64(a, b);
+  }
+  uint64_t in = tile_phase(s, fl->streamed, start, T,
+                           operand_bytes(s, fl->streamed, f->rows * f->stream), 0);
+  uint64_t acc = f->stream * f->cols * s->req->acc_bytes;
+  uint64_t out = tile_phase(s, BUF_C, start, T, f->first_k ? 0 : acc, acc);
+  return tsr_max_u64(in, out);
+}
+
+static uint64_t load_cycles(struct state *s, uint64_t start) {
+  const struct flow *fl = flow_of(s->p);
+  if (!fl->stationary) return 0;
+  return tile_phase(s, fl->held, start, s->p->rows,
+                    operand_bytes(s, fl->held, s->f.rows * s->f.cols), 0);
+}
+
+static void count(struct state *s, uint64_t stream, uint64_t conflicts) {
+  const struct fold *f = &s->f;
+  const struct flow *fl = flow_of(s->p);
+  uint64_t *c = s->counters;
+  c[ACTIVE_CYCLES] += stream;
+  c[CONFLICTS] += conflicts;
+  c[MACS] += f->rows * f->cols * f->stream;
+  if (fl->stream == DIM_K && !f->last_k) return; /* the fold goes on with the next k */
+  c[FOLDS]++;
+  c[SLOTS] += s->p->rows * s->p->cols;
+  uint64_t rows = fl->rows == DIM_K ? tsr_ceil_div(f->rows, s->req->rate) : f->rows;
+  c[SLOTS_USED] += rows * f->cols;
+}
+
+static void on_consumed(void *arg) {
+  struct state *s = arg;
+  struct tsr_ticket *t = s->draining[s->n_consumed++ % TSR_TICKETS_MAX];
+  t->consumed(t);
+}
+static void on_done(void *arg) {
+  struct state *s = arg;
+  struct tsr_ticket *t = s->draining[s->n_done++ % TSR_TICKETS_MAX];
+  t->done(t);
+}
+static void on_accepted(void *arg) {
+  struct state *s = arg;
+  s->ticket->accepted(s->ticket);
+}
+
+static void finish(struct state *s, uint64_t accept, uint64_t consumed, uint64_t done) {
+  const struct tsr_env *e = s->env;
+  s->draining[s->n_tickets++ % TSR_TICKETS_MAX] = s->ticket;
+  s->ticket->late = (struct tsr_lateness){0, 0};
+  e->at(e->engine, at_cycle(s, consumed), TSR_PRIO_TILE, on_consumed, s);
+  e->at(e->engine, at_cycle(s, done), TSR_PRIO_TILE, on_done, s);
+  e->at(e->engine, at_cycle(s, accept), TSR_PRIO_TILE, on_accepted, s);
+}
+
+static void run_fold(void *arg);
+
+/* One fold after the other: os, and ws or is without preload. */
+static void run_serial(struct state *s) {
+  const struct fold *f = &s->f;
+  bool os = !flow_of(s->p)->stationary;
+  uint64_t start = tsr_max_u64(s->free, now_cycle(s));
+  uint64_t S = load_cycles(s, start), S0 = os ? 0 : s->p->rows;
+  uint64_t T = stream_cycles(s, start + S), T0 = f->T;
+  uint64_t tail = os && !f->last_k ? 0 : skew(s->p);
+  uint64_t end = start + S + T + tail, hold = 0, drained = end;
+  span(s, TSR_SPAN_FILL, start, S0);
+  span(s, TSR_SPAN_CONFLICT, start + S0, S - S0);
+  span(s, TSR_SPAN_BUSY, start + S, T0);
+  span(s, TSR_SPAN_CONFLICT, start + S + T0, T - T0);
+  if (os && f->last_k) { /* results leave through the shadow register */
+    if (s->drain_end > end) hold = s->drain_end - end;
+    uint64_t bytes = f->rows * f->cols * s->req->acc_bytes;
+    uint64_t leave = tile_phase(s, BUF_C, end + hold, s->p->rows, 0, bytes);
+    s->drain_end = drained = end + hold + leave;
+    if (s->p->drain == SERIAL) tail += s->p->rows, hold += leave - s->p->rows;
+  }
+  span(s, TSR_SPAN_DRAIN, start + S + T, tail);
+  span(s, TSR_SPAN_CONFLICT, start + S + T + tail, hold);
+  s->free = start + S + T + tail + hold;
+  count(s, T, (S - S0) + (T - T0) + hold);
+  s->finished = !next_fold(s);
+  if (!s->finished) {
+    s->env->at(s->env->engine, at_cycle(s, s->free), TSR_PRIO_TILE, run_fold, s);
+    return;
+  }
+  finish(s, s->free, s->free, tsr_max_u64(s->free, drained));
+}
+
+/* The stationary operand of the next fold loads while this one streams. */
+static void run_preload(struct state *s) {
+  uint64_t load_from = now_cycle(s), rows = s->p->rows;
+  if (s->streamed) load_from = tsr_max_u64(load_from, s->stream_start);
+  uint64_t S = load_cycles(s, load_from);
+  uint64_t start = load_from + S;
+  if (s->streamed) start = tsr_max_u64(start, s->stream_end);
+  /* Of the gap since the last stream, the part that preloading cannot hide. */
+  uint64_t unhidden = !s->streamed ? rows : rows > s->stream_T ? rows - s->stream_T : 0;
+  uint64_t late = S - rows; /* by the port */
+  uint64_t gap = s->streamed ? start - s->stream_end : start - load_from;
+  late = tsr_min_u64(late, gap - tsr_min_u64(unhidden, gap));
+  unhidden = tsr_min_u64(unhidden, gap);
+  span(s, TSR_SPAN_CONFLICT, start - unhidden - late, late);
+  span(s, TSR_SPAN_FILL, start - unhidden, unhidden);
+  uint64_t T = stream_cycles(s, start), T0 = s->f.T;
+  span(s, TSR_SPAN_BUSY, start, T0);
+  span(s, TSR_SPAN_CONFLICT, start + T0, T - T0);
+  count(s, T, late + (T - T0));
+  s->streamed = true;
+  s->stream_start = start;
+  s->stream_end = start + T;
+  s->stream_T = T;
+  s->finished = !next_fold(s);
+  if (!s->finished) {
+    s->env->at(s->env->engine, at_cycle(s, start), TSR_PRIO_TILE, run_fold, s);
+    return;
+  }
+  finish(s, start, s->stream_end, s->stream_end + skew(s->p));
+}
+
+static void run_fold(void *arg) {
+  struct state *s = arg;
+  set_fold(s);
+  if (preloads(s))
+    run_preload(s);
+  else
+    run_serial(s);
+}
+
+static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
+  struct state *s = vs;
+  s->req = &req->mm;
+  s->ticket = t;
+  s->group = s->row0 = s->col0 = 0;
+  if (req->mm.m && req->mm.n && req->mm.k && req->mm.groups) {
+    run_fold(s);
+    return;
+  }
+  uint64_t at = tsr_max_u64(now_cycle(s), s->free); /* wholly outside: no work */
+  finish(s, at, at, at);
+}
+
+static void end(void *vs) {
+  struct state *s = vs;
+  if (s->streamed) span(s, TSR_SPAN_DRAIN, s->stream_end, skew(s->p));
+  s->streamed = false;
+}
+
+static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
+  const struct params *p = vp;
+  const struct flow *fl = flow_of(p);
+  const uint64_t dim[3] = {req->mm.m, req->mm.n, req->mm.k};
+  uint32_t rate = req->mm.rate;
+  uint64_t F = tsr_ceil_div(dim[fl->rows], span_of(p, fl, rate, true)) *
+               tsr_ceil_div(dim[fl->cols], span_of(p, fl, rate, false)) * req->mm.groups;
+  uint64_t T = fl->stream == DIM_K ? tsr_ceil_div(dim[DIM_K], rate) : dim[fl->stream];
+  uint64_t S = fl->stationary ? p->rows : 0;
+  uint64_t tail = !fl->stationary && !req->mm.last ? 0 : skew(p);
+  if (p->drain == SERIAL && !fl->stationary && req->mm.last) tail += p->rows;
+  out->folds = F;
+  out->events = F + 3;
+  out->cycles = p->preload && fl->stationary
+                    ? S + (F - (F > 0)) * tsr_max_u64(T, S) + T + tail
+                    : F * (S + T + tail);
+}
+
+static uint64_t peak(const void *vp) {
+  const struct params *p = vp;
+  return p->rows * p->cols;
+}
+
+static const struct tsr_unit_ops unit = {
+    .start = start, .end = end, .estimate = estimate, .peak = peak};
+static const struct tsr_port ports[] = {
+    {"a", "sram"}, {"b", "sram"}, {"c", "sram"}, {NULL, NULL}};
+
+const struct tsr_component tsri_tile_systolic = {
+    .abi = TSR_MODEL_ABI,
+    .kind = "tile.systolic",
+    .doc = "systolic array: output, weight or input stationary",
+    .state_size = sizeof(struct state),
+    .params_size = sizeof(struct params),
+    .params = params,
+    .counters = counters,
+    .ports = ports,
+    .init = init,
+    .unit = &unit};

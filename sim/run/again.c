@@ -1,0 +1,87 @@
+/* A stored run's inputs, run again. */
+#include <string.h>
+
+#include "sim/run/run_int.h"
+
+struct stored { /* arena copies */
+  struct tsr_arena *arena;
+  struct tsr_run_options o;
+  const char *options;
+};
+
+static int index_of(const char *const *names, const char *word, size_t n) {
+  for (int i = 0; names[i]; i++)
+    if (strlen(names[i]) == n && !memcmp(names[i], word, n)) return i;
+  return 0;
+}
+
+/* The value of `key=` in the options text; *n its length. */
+static const char *option(const char *text, const char *key, size_t *n) {
+  size_t k = strlen(key);
+  for (const char *line = text; line && *line;) {
+    const char *end = strchr(line, '\n');
+    if (!strncmp(line, key, k) && line[k] == '=') {
+      *n = end ? (size_t)(end - line) - k - 1 : strlen(line) - k - 1;
+      return line + k + 1;
+    }
+    line = end ? end + 1 : NULL;
+  }
+  *n = 0;
+  return "";
+}
+
+static uint64_t number(const char *text, const char *key) {
+  size_t n;
+  uint64_t v = 0;
+  const char *p = option(text, key, &n);
+  (void)tsr_quantity_parse(p, n, TSR_UNIT_COUNT, &v);
+  return v;
+}
+
+static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, struct stored *s,
+                                   struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      store, "SELECT role, name, text FROM v_inputs WHERE run = ?1", &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run_id);
+  bool row = true;
+  while (!(st = tsr_query_step(q, &row, err)) && row) {
+    const char *role = tsr_query_text(q, 0);
+    const char *name = tsr_arena_strdup(s->arena, tsr_query_text(q, 1));
+    const char *text = tsr_arena_strdup(s->arena, tsr_query_text(q, 2));
+    if (!name || !text) {
+      st = tsr_err_nomem(err);
+      break;
+    }
+    if (!strcmp(role, "arch")) s->o.arch = name, s->o.arch_text = text;
+    if (!strcmp(role, "workload")) s->o.workload = name, s->o.workload_text = text;
+    if (!strcmp(role, "options")) s->options = text;
+  }
+  tsr_query_close(q);
+  if (st) return st;
+  if (!s->o.arch || !s->o.workload || !s->options)
+    return tsr_err_set(err, TSR_STORE, "run %llu lacks a stored input",
+                       (unsigned long long)run_id);
+  return TSR_OK;
+}
+
+enum tsr_status tsr_run_again(struct tsr_store *store, uint64_t run_id, const char *version,
+                              uint64_t *new_run_id, struct tsr_err *err) {
+  struct stored s = {.arena = tsr_arena_create()};
+  if (!s.arena) return tsr_err_nomem(err);
+  enum tsr_status st = read_inputs(store, run_id, &s, err);
+  if (!st) {
+    size_t n;
+    const char *p = option(s.options, "numerics", &n);
+    s.o.numerics = (enum tsr_numerics)index_of(tsr_numerics_names, p, n);
+    p = option(s.options, "trace", &n);
+    s.o.trace = (enum tsr_trace)index_of(tsr_trace_names, p, n);
+    s.o.batch = number(s.options, "batch");
+    s.o.seed = number(s.options, "seed");
+    s.o.version = version;
+    st = tsr_run_execute(&s.o, store, new_run_id, err);
+  }
+  tsr_arena_destroy(s.arena);
+  return st;
+}

@@ -1,0 +1,282 @@
+/* Everything before simulation: read, choose formats, map, place, lower. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/lower/lower.h"
+#include "models/arith/format.h"
+#include "models/arith/mma.h"
+#include "sim/run/run_int.h"
+
+enum { PLACE_ALIGN = 4096 };
+
+void tsr_run_plan_fini(struct tsr_run_plan *p) {
+  for (size_t i = 0; i < p->n_layers; i++) tsr_isa_program_fini(&p->layers[i].program);
+  tsr_mem_free(p->layers);
+  tsr_graph_destroy(p->graph);
+  tsr_machine_destroy(p->machine);
+  *p = (struct tsr_run_plan){0};
+}
+
+/* ---- formats ---- */
+
+static const char *or_else(const char *own, const char *machine) {
+  return own && *own ? own : machine;
+}
+
+static enum tsr_status known_format(const char *name, const char *role, struct tsr_err *err) {
+  if (tsr_format_find(name)) return TSR_OK;
+  const char *names[64];
+  size_t n = 0;
+  for (; n < tsr_format_count() && n < 64; n++) names[n] = tsr_format_at(n)->name;
+  enum tsr_status st = tsr_err_set(err, TSR_USAGE, "unknown format '%s' for tile.formats.%s",
+                                   name, role);
+  const char *near = tsr_err_nearest(name, names, n);
+  if (near) tsr_err_hint(err, "did you mean '%s'?", near);
+  return st;
+}
+
+static enum tsr_status check_unit(const struct tsr_machine *m,
+                                  const struct tsr_run_layer_plan *l, struct tsr_err *err) {
+  const struct tsr_format *a = tsr_format_find(l->format_a), *b = tsr_format_find(l->format_b);
+  const struct tsr_mma *u = *m->mma ? tsr_mma_find(m->mma) : tsr_mma_default(a, b);
+  if (!u && *m->mma)
+    return tsr_err_set(err, TSR_USAGE, "unknown matrix unit '%s' in tile.mma", m->mma);
+  if (!u)
+    return tsr_err_set(err, TSR_INPUT, "no matrix unit multiplies %s by %s", l->format_a,
+                       l->format_b);
+  if (u->a != a || u->b != b || strcmp(u->acc->name, l->format_acc) != 0)
+    return tsr_err_set(err, TSR_INPUT,
+                       "matrix unit '%s' multiplies %s by %s into %s; expected %s by %s into %s",
+                       u->name, u->a->name, u->b->name, u->acc->name, l->format_a, l->format_b,
+                       l->format_acc);
+  return TSR_OK;
+}
+
+enum tsr_status tsri_run_check_formats(const struct tsr_machine *m,
+                                       struct tsr_run_layer_plan *l, struct tsr_err *err) {
+  const struct tsr_op *op = l->op;
+  l->format_a = or_else(op->format_a, m->format_a);
+  l->format_b = or_else(op->format_b, m->format_b);
+  l->format_acc = or_else(op->format_acc, m->format_acc);
+  l->format_out = or_else(op->format_out, m->format_out);
+  enum tsr_status st = known_format(l->format_a, "a", err);
+  if (!st) st = known_format(l->format_b, "b", err);
+  if (!st) st = known_format(l->format_acc, "acc", err);
+  if (!st) st = known_format(l->format_out, "out", err);
+  if (st) return st;
+  uint64_t rate = tsr_machine_rate(m, l->format_a);
+  if (!rate || tsr_machine_rate(m, l->format_b) != rate)
+    return tsr_err_set(err, TSR_INPUT,
+                       "the tile does not execute %s by %s; expected equal tile.rates above 0",
+                       l->format_a, l->format_b);
+  l->rate = (uint32_t)rate;
+  return check_unit(m, l, err);
+}
+
+/* ---- shapes ---- */
+
+static uint32_t bytes_of(const char *format) {
+  return (uint32_t)tsr_ceil_div(tsr_format_find(format)->bits, 8);
+}
+
+static void shape_of(struct tsr_run_layer_plan *l) {
+  const struct tsr_op *op = l->op;
+  struct tsr_shape *s = &l->shape;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) s->size[x] = 1;
+  s->size[TSR_AXIS_G] = op->count;
+  s->size[TSR_AXIS_N] = op->n;
+  s->size[TSR_AXIS_OW] = op->m;
+  s->size[TSR_AXIS_C] = op->k;
+  s->a_bytes = bytes_of(l->format_a);
+  s->b_bytes = bytes_of(l->format_b);
+  s->acc_bytes = bytes_of(l->format_acc);
+  s->out_bytes = bytes_of(l->format_out);
+  if (!op->has_conv) return;
+  const struct tsr_conv *c = &op->conv;
+  s->conv = true;
+  s->size[TSR_AXIS_B] = c->batch;
+  s->size[TSR_AXIS_OH] = c->out_h;
+  s->size[TSR_AXIS_OW] = c->out_w;
+  s->size[TSR_AXIS_KH] = c->k_h;
+  s->size[TSR_AXIS_KW] = c->k_w;
+  s->size[TSR_AXIS_C] = c->in_c / c->groups;
+  s->in_h = c->in_h;
+  s->in_w = c->in_w;
+  s->stride_h = c->stride_h;
+  s->stride_w = c->stride_w;
+  s->dil_h = c->dil_h;
+  s->dil_w = c->dil_w;
+  s->pad_t = c->pad_t;
+  s->pad_l = c->pad_l;
+}
+
+/* ---- placement ---- */
+
+struct sizes { uint64_t a, b, c; };
+
+static uint64_t align_up(uint64_t v) { return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN; }
+
+static enum tsr_status bytes_of_tensors(const struct tsr_run_layer_plan *l, struct sizes *z,
+                                        struct tsr_err *err) {
+  const struct tsr_shape *s = &l->shape;
+  /* Room for the arithmetic on strides and tiles that follows. */
+  const uint64_t limit = UINT64_MAX >> 8;
+  if (tsr_op_elems(l->op, &z->a, &z->b, &z->c) && tsr_mul_u64(z->a, s->a_bytes, &z->a) &&
+      tsr_mul_u64(z->b, s->b_bytes, &z->b) && tsr_mul_u64(z->c, s->acc_bytes, &z->c) &&
+      z->a < limit && z->b < limit && z->c < limit) {
+    z->c = z->c / s->acc_bytes * s->out_bytes;
+    return TSR_OK;
+  }
+  return tsr_err_at(err, TSR_INPUT, &l->op->pos,
+                    "the tensors of layer '%s' pass 2^56 bytes; expected smaller m, n, k or "
+                    "count",
+                    l->op->name);
+}
+
+/* All weights stay in memory; activations share a region as large as the largest
+ * layer's. */
+static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
+                             struct tsr_err *err) {
+  const struct tsr_machine_instance *dram = &p->machine->slot[TSR_SLOT_DRAM];
+  uint64_t capacity = dram->ops->memory->capacity(dram->params), weights = 0, acts = 0;
+  for (size_t i = 0; i < p->n_layers; i++) {
+    struct sizes z;
+    enum tsr_status st = bytes_of_tensors(&p->layers[i], &z, err);
+    if (st) return st;
+    bool held = tsr_op_kind_b_is_weight(p->layers[i].op->kind);
+    uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
+    layouts[i].base_bytes[TSR_BUF_A] = 0;
+    layouts[i].base_bytes[TSR_BUF_C] = align_up(z.a);
+    layouts[i].base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
+    if (held && !tsr_add_u64(weights, align_up(z.b), &weights))
+      return tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", p->graph->name);
+    acts = tsr_max_u64(acts, act);
+  }
+  for (size_t i = 0; i < p->n_layers; i++) { /* activations lie behind the weights */
+    bool held = tsr_op_kind_b_is_weight(p->layers[i].op->kind);
+    for (int t = 0; t < 3; t++)
+      if (t != TSR_BUF_B || !held) layouts[i].base_bytes[t] += weights;
+  }
+  if (!tsr_add_u64(weights, acts, &p->dram_bytes)) p->dram_bytes = UINT64_MAX - 1;
+  if (capacity == TSR_UNLIMITED || p->dram_bytes <= capacity) return TSR_OK;
+  char need[48], have[48], miss[48];
+  return tsr_err_set(err, TSR_INPUT,
+                     "workload '%s' does not fit dram.capacity: it needs %s (%s of weights), the "
+                     "machine has %s; %" PRIu64 " bytes are missing",
+                     p->graph->name, tsr_quantity_print(p->dram_bytes, TSR_UNIT_BYTES, need),
+                     tsr_quantity_print(weights, TSR_UNIT_BYTES, miss),
+                     tsr_quantity_print(capacity, TSR_UNIT_BYTES, have),
+                     p->dram_bytes - capacity);
+}
+
+/* ---- mapping and lowering ---- */
+
+struct tile_params { /* what the tile's and buffers' values say, read by key */
+  uint64_t rows, cols, burst;
+  bool preload;
+  enum tsr_dataflow flow;
+};
+
+static const char *value_of(const struct tsr_machine *m, const char *key) {
+  for (size_t i = 0; i < m->n_values; i++)
+    if (!strcmp(m->values[i].key, key)) return m->values[i].text;
+  TSR_BUG("a key that the run needs is not in the machine's tables");
+}
+static uint64_t number_of(const struct tsr_machine *m, const char *key, enum tsr_unit unit) {
+  const char *text = value_of(m, key);
+  uint64_t v = 0;
+  TSR_CHECK(tsr_quantity_parse(text, strlen(text), unit, &v) == TSR_QUANTITY_OK);
+  return v;
+}
+
+static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
+  const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
+  uint64_t bw = dram->ops->memory->bandwidth(dram->params);
+  *t = (struct tsr_target){
+      .rows = number_of(m, "tile.rows", TSR_UNIT_COUNT),
+      .cols = number_of(m, "tile.cols", TSR_UNIT_COUNT),
+      .preload = !strcmp(value_of(m, "tile.weight_preload"), "true"),
+      .burst_bytes = number_of(m, "dma.burst", TSR_UNIT_BYTES),
+      .dram_bytes_per_cycle =
+          bw == TSR_UNLIMITED ? INFINITY : (double)bw / (double)m->clock_hz};
+  const char *flow = value_of(m, "tile.dataflow");
+  for (int i = 0; tsr_flow_names[i]; i++)
+    if (!strcmp(flow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
+  for (int i = 0; i < 3; i++) {
+    const struct tsr_machine_instance *b = &m->slot[TSR_SLOT_SRAM_A + i];
+    t->slot_bytes[i] = b->ops->buffer->slot_bytes(b->params);
+  }
+}
+
+/* Equal shapes get equal mappings: layers repeat. */
+static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
+  for (size_t j = 0; j < i; j++) {
+    const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
+    if (o->rate == l->rate && !memcmp(&o->shape, &l->shape, sizeof o->shape)) return o;
+  }
+  return NULL;
+}
+
+static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_layout *layouts,
+                                     struct tsr_err *err) {
+  struct tsr_target target;
+  target_of(p->machine, &target);
+  for (size_t i = 0; i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    const struct tsr_run_layer_plan *twin = same_shape(p, i);
+    target.rate = l->rate;
+    enum tsr_status st = TSR_OK;
+    if (twin)
+      l->mapping = twin->mapping;
+    else
+      st = tsr_mapping_template(&l->shape, &target, l->op->name, &l->mapping, err);
+    if (st) return st;
+    for (int b = 0; b < 3; b++) {
+      const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
+      layouts[i].slots[b] = buf->ops->buffer->slots(buf->params);
+    }
+    layouts[i].rate = l->rate;
+    st = tsr_lower_program(&l->shape, &l->mapping, &layouts[i], &l->program, err);
+    if (!st) st = tsr_isa_check(&l->program, err);
+    if (st) return st;
+    uint64_t cycles;
+    tsr_engine_estimate(p->machine, &l->program, &l->events, &cycles);
+    if (!tsr_add_u64(p->events, l->events, &p->events)) p->events = UINT64_MAX;
+    if (!tsr_add_u64(p->tile_cycles, cycles, &p->tile_cycles)) p->tile_cycles = UINT64_MAX;
+  }
+  return TSR_OK;
+}
+
+static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                            struct tsr_layout **layouts, struct tsr_err *err) {
+  enum tsr_status st =
+      tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
+  if (!st) st = tsr_workload_read(o->workload, o->workload_text, o->batch, &p->graph, err);
+  if (st) return st;
+  p->layers = tsr_mem_array(p->graph->n_ops, sizeof *p->layers);
+  *layouts = tsr_mem_array(p->graph->n_ops, sizeof **layouts);
+  if (!p->layers || !*layouts) return tsr_err_nomem(err);
+  p->n_layers = p->graph->n_ops;
+  for (size_t i = 0; i < p->n_layers; i++) {
+    p->layers[i].op = &p->graph->ops[i];
+    st = tsri_run_check_formats(p->machine, &p->layers[i], err);
+    if (st) return st;
+    shape_of(&p->layers[i]);
+  }
+  st = place(p, *layouts, err);
+  return st ? st : map_and_lower(p, *layouts, err);
+}
+
+enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
+                                  struct tsr_err *err) {
+  struct tsr_run_plan p = {0};
+  struct tsr_layout *layouts = NULL;
+  enum tsr_status st = make(o, &p, &layouts, err);
+  tsr_mem_free(layouts);
+  if (st)
+    tsr_run_plan_fini(&p);
+  else
+    *out = p;
+  return st;
+}

@@ -1,0 +1,263 @@
+/* Simulating a plan and recording what came out. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/base/log.h"
+#include "sim/run/run_int.h"
+
+const char *const tsr_numerics_names[] = {"off", "sample", NULL};
+const char *const tsr_trace_names[] = {"off", "summary", "full", NULL};
+
+/* Everything of a run until it is stored; texts live in the arena. */
+struct recorder {
+  const struct tsr_run_options *o;
+  const struct tsr_run_plan *plan;
+  struct tsr_engine *engine;
+  struct tsr_arena *arena;
+  struct tsr_run_layer *layers;
+  uint64_t tile_elements; /* of the array */
+  uint64_t active_cycles, events;
+  double peak_time_macs;  /* Σ executed / peak of the layer, in cycles */
+  struct tsr_err *err;
+};
+
+static double wall_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double seconds(const struct recorder *r, uint64_t cycles) {
+  return (double)cycles / (double)r->plan->machine->clock_hz;
+}
+
+/* ---- one layer ---- */
+
+static enum tsr_status record_stalls(struct recorder *r, const struct tsr_layer_result *x,
+                                     struct tsr_run_layer *out) {
+  struct tsr_run_stall *list = tsr_arena_array(r->arena, TSR_CAUSE_COUNT, sizeof *list);
+  if (!list) return tsr_err_nomem(r->err);
+  for (int c = 0; c < TSR_CAUSE_COUNT; c++) {
+    uint64_t cycles = x->unit_cycles[TSR_UNIT_TILE][TSR_STATE_CAUSE0 + c];
+    if (!cycles) continue;
+    list[out->n_stalls++] =
+        (struct tsr_run_stall){tsr_engine_state_name(TSR_STATE_CAUSE0 + c), cycles};
+    out->stall_cycles += cycles;
+  }
+  out->stalls = list;
+  return TSR_OK;
+}
+
+static enum tsr_status record_units(struct recorder *r, const struct tsr_layer_result *x,
+                                    struct tsr_run_layer *out) {
+  struct tsr_run_unit *list =
+      tsr_arena_array(r->arena, TSR_ISA_UNITS * TSR_STATE_COUNT, sizeof *list);
+  if (!list) return tsr_err_nomem(r->err);
+  for (int u = 0; u < TSR_ISA_UNITS; u++)
+    for (int s = 0; s < TSR_STATE_COUNT; s++)
+      if (x->unit_cycles[u][s])
+        list[out->n_units++] = (struct tsr_run_unit){tsr_engine_unit_name(r->engine, u),
+                                                     tsr_engine_state_name(s),
+                                                     x->unit_cycles[u][s]};
+  out->units = list;
+  return TSR_OK;
+}
+
+static enum tsr_status record_segments(struct recorder *r, const struct tsr_layer_result *x,
+                                       struct tsr_run_layer *out) {
+  if (!x->n_segments) return TSR_OK;
+  struct tsr_run_segment *list = tsr_arena_array(r->arena, x->n_segments, sizeof *list);
+  if (!list) return tsr_err_nomem(r->err);
+  for (size_t i = 0; i < x->n_segments; i++) {
+    const struct tsr_segment *g = &x->segments[i];
+    list[i] = (struct tsr_run_segment){tsr_engine_unit_name(r->engine, g->unit),
+                                       tsr_engine_state_name(g->state), g->start_cycles,
+                                       g->duration_cycles, g->period_cycles, g->repeats};
+  }
+  out->segments = list;
+  out->n_segments = x->n_segments;
+  return TSR_OK;
+}
+
+static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_layer_plan *l,
+                                    struct tsr_run_layer *out) {
+  struct tsr_str map = TSR_STR_INIT;
+  tsr_mapping_print(&l->shape, &l->mapping, &map);
+  out->mapping = map.failed ? NULL : tsr_arena_strdup(r->arena, map.p);
+  tsr_str_fini(&map);
+  out->kernel = tsr_arena_printf(r->arena, "%s.%s", l->shape.conv ? "conv" : "matmul",
+                                 tsr_flow_names[l->mapping.flow]);
+  out->requested_kernel = out->kernel;
+  return out->mapping && out->kernel ? TSR_OK : tsr_err_nomem(r->err);
+}
+
+static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
+  if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
+  struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
+  if (!n) return tsr_err_nomem(r->err);
+  enum tsr_status st = tsri_run_sample(r->plan->machine, &r->plan->layers[i], i, r->o->seed, n,
+                                       r->err);
+  out->numeric = n;
+  out->n_numeric = 1;
+  return st;
+}
+
+static uint64_t compulsory_bytes(const struct tsr_run_layer_plan *l) {
+  uint64_t a, b, c;
+  TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c)); /* the plan has checked it */
+  return a * l->shape.a_bytes + b * l->shape.b_bytes + c * l->shape.out_bytes;
+}
+
+static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_result *x,
+                           struct tsr_run_layer *out) {
+  const struct tsr_run_layer_plan *l = &r->plan->layers[i];
+  const struct tsr_op *op = l->op;
+  *out = (struct tsr_run_layer){
+      .index = i, .name = op->name, .op = tsr_op_kind_name(op->kind),
+      .m = op->m, .n = op->n, .k = op->k, .count = op->count,
+      .format_a = l->format_a, .format_b = l->format_b,
+      .format_acc = l->format_acc, .format_out = l->format_out,
+      .folds = x->folds, .start_cycles = x->start_cycles, .cycles = x->cycles,
+      .time_s = seconds(r, x->cycles), .executed_macs = x->macs,
+      .peak_macs_per_cycle = (double)(r->tile_elements * l->rate),
+      .dram_read_bytes = x->dram_read_bytes, .dram_write_bytes = x->dram_write_bytes,
+      .sram_read_bytes = x->sram_read_bytes, .sram_write_bytes = x->sram_write_bytes,
+      .compulsory_bytes = compulsory_bytes(l), .transfers = x->transfers,
+      .tile_active_cycles = x->active_cycles, .energy_pj = NAN};
+  (void)tsr_op_macs(op, &out->macs);
+  const uint64_t *tile = x->unit_cycles[TSR_UNIT_TILE];
+  out->compute_cycles = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
+  double slots = (double)x->cycles * out->peak_macs_per_cycle;
+  out->utilization = x->cycles ? (double)x->macs / slots : NAN;
+  out->mapping_efficiency = x->slots ? (double)x->slots_used / (double)x->slots : NAN;
+  r->active_cycles += x->active_cycles;
+  r->events += x->events;
+  r->peak_time_macs += (double)x->macs / out->peak_macs_per_cycle;
+}
+
+static enum tsr_status run_layer(struct recorder *r, size_t i) {
+  const struct tsr_run_layer_plan *l = &r->plan->layers[i];
+  struct tsr_layer_result x;
+  enum tsr_status st = tsr_engine_run(r->engine, &l->program, l->op->name, &x, r->err);
+  if (st) return st;
+  struct tsr_run_layer *out = &r->layers[i];
+  record_figures(r, i, &x, out);
+  TSR_CHECK(out->executed_macs == out->macs); /* the program does the layer's work */
+  st = record_texts(r, l, out);
+  if (!st) st = record_stalls(r, &x, out);
+  if (!st && r->o->trace != TSR_TRACE_OFF) st = record_units(r, &x, out);
+  if (!st) st = record_segments(r, &x, out);
+  return st ? st : record_numeric(r, i, out);
+}
+
+/* ---- the whole run ---- */
+
+static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t) {
+  *t = (struct tsr_run_totals){.energy_pj = NAN, .avg_power_mw = NAN, .peak_power_mw = NAN,
+                               .tokens_per_s = NAN, .events = r->events, .wall_s = wall};
+  for (size_t i = 0; i < r->plan->n_layers; i++) {
+    const struct tsr_run_layer *l = &r->layers[i];
+    t->cycles += l->cycles;
+    t->macs += l->macs;
+    t->executed_macs += l->executed_macs;
+    t->dram_read_bytes += l->dram_read_bytes;
+    t->dram_write_bytes += l->dram_write_bytes;
+    t->sram_read_bytes += l->sram_read_bytes;
+    t->sram_write_bytes += l->sram_write_bytes;
+  }
+  t->time_s = seconds(r, t->cycles);
+  t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
+  t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles : NAN;
+  double batch = r->o->batch ? (double)r->o->batch : 1.0;
+  t->inferences_per_s = t->cycles ? batch / t->time_s : NAN;
+}
+
+/* What rerun needs beside the texts, one `key=value` a line. */
+static char *options_text(const struct recorder *r) {
+  return tsr_arena_printf(r->arena, "batch=%" PRIu64 "\nseed=%" PRIu64 "\nnumerics=%s\ntrace=%s\n",
+                          r->o->batch, r->o->seed, tsr_numerics_names[r->o->numerics],
+                          tsr_trace_names[r->o->trace]);
+}
+
+static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_store *store,
+                                 uint64_t *run_id) {
+  const struct tsr_run_options *o = r->o;
+  const struct tsr_machine *m = r->plan->machine;
+  const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
+  uint64_t bw = dram->ops->memory->bandwidth(dram->params);
+  const char *options = options_text(r);
+  if (!options) return tsr_err_nomem(r->err);
+  const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
+                                         {"workload", o->workload, r->plan->graph->text},
+                                         {"options", "options", options}};
+  struct tsr_run_record rec = {.name = o->name,
+                               .arch = m->name,
+                               .workload = r->plan->graph->name,
+                               .model = "event",
+                               .status = "ok",
+                               .version = o->version,
+                               .seed = o->seed,
+                               .numerics = tsr_numerics_names[o->numerics],
+                               .trace = tsr_trace_names[o->trace],
+                               .clock_hz = (double)m->clock_hz,
+                               .peak_macs_per_cycle = r->layers[0].peak_macs_per_cycle,
+                               .dram_bytes_per_s = bw == TSR_UNLIMITED ? INFINITY : (double)bw,
+                               .n_inputs = sizeof inputs / sizeof inputs[0],
+                               .inputs = inputs,
+                               .n_layers = r->plan->n_layers,
+                               .layers = r->layers};
+  sum(r, wall, &rec.totals);
+  return tsr_store_put_run(store, &rec, run_id, r->err);
+}
+
+static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct tsr_err *err) {
+  uint64_t fs, limit = p->machine->max_events;
+  if (limit != TSR_UNLIMITED && p->events > limit) {
+    enum tsr_status st =
+        tsr_err_set(err, TSR_SIM,
+                    "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
+                    p->graph->name, (double)p->events, limit);
+    tsr_err_hint(err, "raise it with --set sim.max_events=N; 10^7 events take about a second");
+    return st;
+  }
+  if (!tsr_clock_fs(p->tile_cycles / 2, p->machine->clock_hz, &fs))
+    return tsr_err_set(err, TSR_SIM,
+                       "workload '%s' would end past 2^64 fs (18446.7 s of simulated time)",
+                       p->graph->name);
+  return TSR_OK;
+}
+
+static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uint64_t *run_id) {
+  double t0 = wall_s();
+  const struct tsr_run_plan *p = r->plan;
+  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL};
+  enum tsr_status st = refuse_by_estimate(p, r->err);
+  if (st) return st;
+  r->arena = tsr_arena_create();
+  r->layers = r->arena ? tsr_arena_array(r->arena, p->n_layers, sizeof *r->layers) : NULL;
+  if (!r->layers) return tsr_err_nomem(r->err);
+  st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    tsr_progress("layers", i, p->n_layers);
+    st = run_layer(r, i);
+  }
+  tsr_progress("layers", 0, 0);
+  return st ? st : store_run(r, wall_s() - t0, store, run_id);
+}
+
+enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,
+                                uint64_t *run_id, struct tsr_err *err) {
+  struct tsr_run_plan plan;
+  enum tsr_status st = tsr_run_plan_make(o, &plan, err);
+  if (st) return st;
+  const struct tsr_machine_instance *tile = &plan.machine->slot[TSR_SLOT_TILE];
+  struct recorder r = {.o = o, .plan = &plan, .err = err};
+  r.tile_elements = tile->ops->unit->peak(tile->params);
+  st = simulate(&r, store, run_id);
+  tsr_engine_destroy(r.engine);
+  tsr_arena_destroy(r.arena);
+  tsr_run_plan_fini(&plan);
+  return st;
+}

@@ -1,0 +1,66 @@
+/* One run: machine + workload → mapping → program → engine → store.
+ *
+ * Units: as in the command reference.  Ownership: options are borrowed.
+ * Errors: those of the readers, the engine and the store; nothing is stored unless
+ * the whole run succeeded. */
+#ifndef TSR_SIM_RUN_RUN_H
+#define TSR_SIM_RUN_RUN_H
+
+#include "isa/isa.h"
+#include "kernels/mapping/mapping.h"
+#include "sim/engine/engine.h"
+#include "sim/store/store.h"
+#include "workloads/graph.h"
+
+enum tsr_numerics { TSR_NUMERICS_OFF, TSR_NUMERICS_SAMPLE };
+enum tsr_trace { TSR_TRACE_OFF, TSR_TRACE_SUMMARY, TSR_TRACE_FULL };
+extern const char *const tsr_numerics_names[]; /* off sample NULL */
+extern const char *const tsr_trace_names[];    /* off summary full NULL */
+
+struct tsr_run_options {
+  const char *arch, *workload;           /* as the user wrote them */
+  const char *arch_text, *workload_text; /* NULL: read what they name */
+  const char *const *sets;               /* K=V on the architecture */
+  size_t n_sets;
+  uint64_t batch; /* 0: as in the workload */
+  uint64_t seed;
+  enum tsr_numerics numerics;
+  enum tsr_trace trace;
+  const char *name; /* of the run, NULL: none */
+  const char *version; /* of the program, stored */
+};
+
+/* A layer made ready for the engine. */
+struct tsr_run_layer_plan {
+  const struct tsr_op *op;
+  struct tsr_shape shape;
+  struct tsr_mapping mapping;
+  struct tsr_program program; /* owned */
+  const char *format_a, *format_b, *format_acc, *format_out;
+  uint32_t rate;
+  uint64_t events; /* estimate */
+};
+
+struct tsr_run_plan {
+  struct tsr_machine *machine; /* owned, like the graph and the layers */
+  struct tsr_graph *graph;
+  size_t n_layers;
+  struct tsr_run_layer_plan *layers;
+  uint64_t events, tile_cycles; /* estimates, saturating */
+  uint64_t dram_bytes;          /* footprint of the tensors */
+};
+
+/* Reads, maps, places and lowers everything.  Refuses what does not fit DRAM. */
+enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
+                                  struct tsr_err *err);
+void tsr_run_plan_fini(struct tsr_run_plan *p);
+
+/* Plans, refuses above sim.max_events, simulates and stores. */
+enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,
+                                uint64_t *run_id, struct tsr_err *err);
+
+/* Runs what a stored run was made of again, into the same store as a new run. */
+enum tsr_status tsr_run_again(struct tsr_store *store, uint64_t run_id, const char *version,
+                              uint64_t *new_run_id, struct tsr_err *err);
+
+#endif

@@ -1,0 +1,1 @@
+tsr_fuzz(csv DEPS tsr_workloads)

@@ -1,0 +1,302 @@
+/* The zoo against what made it, against independent layer lists and totals, and
+ * against published counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/base/io.h"
+#include "workloads/graph.h"
+#include "workloads/zoo/generate.h"
+
+/* The list of the same network, written independently with repeated layers
+ * counted, and its row of workload_totals.csv; batched totals where there are. */
+static const struct {
+  const char *name, *list;
+  struct {
+    uint64_t batch;
+    const char *totals;
+  } batched[2];
+} nets[] = {
+    {"resnet50", "resnet50_v1.5_b1", {{32, "resnet50_v1.5_b32"}, {0}}},
+    {"mobilenetv2", "mobilenetv2_b1", {{0}, {0}}},
+    {"bert-base-s128", "bert_base_s128_b1", {{0}, {0}}},
+    {"bert-base-s384", "bert_base_s384_b1", {{0}, {0}}},
+    {"vit-b16", "vit_b16_b1", {{0}, {0}}},
+    {"gpt2-prefill-1024", "gpt2_124m_prefill_1024_b1", {{0}, {0}}},
+    {"llama2-7b-prefill-512", "llama2_7b_prefill_s512_b1", {{0}, {0}}},
+    {"llama2-7b-prefill-2048", "llama2_7b_prefill_s2048_b1", {{0}, {0}}},
+    {"llama2-7b-decode-2048",
+     "llama2_7b_decode_ctx2048_b1",
+     {{16, "llama2_7b_decode_ctx2048_b16"}, {64, "llama2_7b_decode_ctx2048_b64"}}},
+};
+enum { NETS = sizeof nets / sizeof nets[0] };
+
+static struct tsr_graph *must_read(const char *what, uint64_t batch) {
+  struct tsr_graph *g = NULL;
+  struct tsr_err err = TSR_ERR_INIT;
+  if (tsr_workload_read(what, NULL, batch, &g, &err)) fail_msg("%s: %s", what, err.msg[0]);
+  if (err.warnings) fail_msg("%s: %s", what, err.warn);
+  tsr_err_fini(&err);
+  return g;
+}
+
+static struct tsr_graph *read_list(const char *list) {
+  char *path = tsr_mem_printf("%s/workloads/%s.csv", TSR_TEST_DATA, list);
+  struct tsr_graph *g = must_read(path, 0);
+  tsr_mem_free(path);
+  return g;
+}
+
+static char *read_file(const char *path) {
+  char *text = NULL;
+  size_t len = 0;
+  struct tsr_err err = TSR_ERR_INIT;
+  if (tsr_io_read(path, &text, &len, &err)) fail_msg("%s", err.msg[0]);
+  return text;
+}
+
+static void the_files_are_what_the_generator_makes(void **state) {
+  (void)state;
+  assert_int_equal(tsri_zoo_make_count(), tsr_zoo_count());
+  for (size_t i = 0; i < tsr_zoo_count(); i++) {
+    const char *name = tsr_zoo_name(i);
+    assert_string_equal(name, tsri_zoo_make_name(i));
+    struct tsr_str made = TSR_STR_INIT;
+    tsri_zoo_make_text(i, &made);
+    char *text = tsr_str_take(&made);
+    char *path = tsr_mem_printf("%s/%s.csv", TSR_ZOO_DIR, name);
+    char *file = read_file(path);
+    assert_string_equal(file, text);
+    assert_string_equal(tsr_zoo_text(name), text);
+    assert_true(strlen(tsr_zoo_doc(i)) > 0);
+    tsr_mem_free(path);
+    tsr_mem_free(file);
+    tsr_mem_free(text);
+  }
+  assert_null(tsr_zoo_text("resnet"));
+  assert_null(tsr_zoo_text("resnet50.csv"));
+  assert_null(tsr_zoo_name(tsr_zoo_count()));
+}
+
+/* Totals in the sense of workload_totals.csv: independent matmuls, MACs, those
+ * of attention, weights (B of every operator whose B is one). */
+struct totals {
+  uint64_t gemms, macs, attention_macs, weights;
+};
+
+static struct totals totals_of(const struct tsr_graph *g) {
+  struct totals t = {0};
+  for (size_t i = 0; i < g->n_ops; i++) {
+    uint64_t macs, a, b, c;
+    assert_true(tsr_op_macs(&g->ops[i], &macs));
+    assert_true(tsr_op_elems(&g->ops[i], &a, &b, &c));
+    t.gemms += g->ops[i].count;
+    t.macs += macs;
+    if (tsr_op_kind_b_is_weight(g->ops[i].kind))
+      t.weights += b;
+    else
+      t.attention_macs += macs;
+  }
+  return t;
+}
+
+static void check_totals(const struct tsr_graph *g, const char *table, const char *row) {
+  char key[128];
+  snprintf(key, sizeof key, "\n%s,", row);
+  const char *at = strstr(table, key);
+  if (!at) fail_msg("no row %s", row);
+  unsigned long long rows, gemms, macs, attention, weights;
+  assert_int_equal(sscanf(at + strlen(key), "%llu,%llu,%llu,%llu,%llu", &rows, &gemms, &macs,
+                          &attention, &weights),
+                   5);
+  struct totals t = totals_of(g);
+  if (t.gemms != gemms || t.macs != macs || t.attention_macs != attention ||
+      t.weights != weights)
+    fail_msg("%s: %llu matmuls, %llu MACs, %llu of attention, %llu weights", row,
+             (unsigned long long)t.gemms, (unsigned long long)t.macs,
+             (unsigned long long)t.attention_macs, (unsigned long long)t.weights);
+}
+
+static void totals_are_exactly_those_of_the_table(void **state) {
+  (void)state;
+  char *table = read_file(TSR_TEST_DATA "/workloads/workload_totals.csv");
+  for (size_t i = 0; i < NETS; i++) {
+    struct tsr_graph *g = must_read(nets[i].name, 0);
+    assert_string_equal(g->name, nets[i].name);
+    check_totals(g, table, nets[i].list);
+    tsr_graph_destroy(g);
+    g = read_list(nets[i].list);
+    check_totals(g, table, nets[i].list);
+    tsr_graph_destroy(g);
+    for (size_t j = 0; j < 2 && nets[i].batched[j].batch; j++) {
+      g = must_read(nets[i].name, nets[i].batched[j].batch);
+      check_totals(g, table, nets[i].batched[j].totals);
+      tsr_graph_destroy(g);
+    }
+  }
+  tsr_mem_free(table);
+}
+
+struct shape {
+  uint64_t kind, m, n, k;
+};
+
+static int shape_order(const void *a, const void *b) {
+  const struct shape *x = a, *y = b;
+  const uint64_t l[] = {x->kind, x->m, x->n, x->k}, r[] = {y->kind, y->m, y->n, y->k};
+  for (size_t i = 0; i < 4; i++)
+    if (l[i] != r[i]) return l[i] < r[i] ? -1 : 1;
+  return 0;
+}
+
+/* One entry for each of the `count` matmuls, sorted. */
+static struct shape *expanded(const struct tsr_graph *g, size_t *n) {
+  *n = (size_t)totals_of(g).gemms;
+  struct shape *s = tsr_mem_array(*n, sizeof *s);
+  size_t at = 0;
+  for (size_t i = 0; i < g->n_ops; i++)
+    for (uint64_t c = 0; c < g->ops[i].count; c++)
+      s[at++] = (struct shape){g->ops[i].kind, g->ops[i].m, g->ops[i].n, g->ops[i].k};
+  qsort(s, *n, sizeof *s, shape_order);
+  return s;
+}
+
+static void matmuls_are_those_of_the_lists_one_by_one(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NETS; i++) {
+    struct tsr_graph *a = must_read(nets[i].name, 0), *b = read_list(nets[i].list);
+    size_t na, nb;
+    struct shape *sa = expanded(a, &na), *sb = expanded(b, &nb);
+    assert_int_equal(na, nb);
+    if (memcmp(sa, sb, na * sizeof *sa) != 0) fail_msg("%s differs", nets[i].name);
+    tsr_mem_free(sa);
+    tsr_mem_free(sb);
+    tsr_graph_destroy(a);
+    tsr_graph_destroy(b);
+  }
+}
+
+/* Published counts, rounded as published (0 = not published), and the parameters that are no
+ * matrix of a matmul: normalisation, biases, embeddings, all from the
+ * hyper-parameters. The sum must print as the published figure. */
+static const struct {
+  const char *name;
+  double macs_g, macs_step;     /* in 10^9 */
+  uint64_t rest;                /* parameters outside the matmuls */
+  double params_m, params_step; /* in 10^6 */
+} published[] = {
+    /* 53 batch norms: 2 * 26560 channels; bias of the classifier. SRC:torchvision-resnet */
+    {"resnet50", 4.09, 0.01, 2 * 26560 + 1000, 25.557, 0.001},
+    /* 52 batch norms: 2 * 17056 channels; bias. SRC:torchvision-mobilenetv2 */
+    {"mobilenetv2", 0.300, 0.01, 2 * 17056 + 1000, 3.505, 0.001},
+    /* 25 layer norms; 12 layers of biases; patch and head biases; class token and
+     * 197 positions. SRC:torchvision-vit */
+    {"vit-b16", 17.56, 0.01,
+     25 * 2 * 768 + 12 * (2304 + 768 + 3072 + 768) + 768 + 1000 + 198 * 768, 86.568, 0.001},
+    /* 30522 words, 512 positions, 2 segments; 25 norms; biases; pooler bias. SRC:bert-config */
+    {"bert-base-s384", 0, 0,
+     (30522 + 512 + 2) * 768 + 25 * 2 * 768 + 12 * (2304 + 768 + 3072 + 768) + 768, 110, 1},
+    /* Head tied to the embedding; 1024 positions; 25 norms; biases. SRC:gpt2-hparams */
+    {"gpt2-prefill-1024", 0, 0, 1024 * 768 + 25 * 2 * 768 + 12 * (2304 + 768 + 3072 + 768),
+     124.4, 0.1},
+    /* Untied embedding of 32000 words; 65 RMS norms. SRC:llama2-config */
+    {"llama2-7b-prefill-512", 0, 0, 32000 * 4096ull + 65 * 4096, 6738, 1},
+};
+
+static void counts_are_the_published_ones(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+    struct tsr_graph *g = must_read(published[i].name, 0);
+    struct totals t = totals_of(g);
+    double macs = (double)t.macs / 1e9, params = (double)(t.weights + published[i].rest) / 1e6;
+    double dm = macs - published[i].macs_g, dp = params - published[i].params_m;
+    if (published[i].macs_g > 0 &&
+        (dm < -published[i].macs_step || dm > published[i].macs_step))
+      fail_msg("%s: %f G MACs", published[i].name, macs);
+    if (dp < -published[i].params_step || dp > published[i].params_step)
+      fail_msg("%s: %f M parameters", published[i].name, params);
+    tsr_graph_destroy(g);
+  }
+}
+
+static size_t find(const struct tsr_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_ops; i++)
+    if (strcmp(g->ops[i].name, name) == 0) return i;
+  fail_msg("no layer %s", name);
+  return 0;
+}
+
+static const struct {
+  const char *net, *layer, *after[2];
+} edges[] = {
+    {"resnet50", "conv1", {0}},
+    {"resnet50", "layer1.0.conv1", {"conv1"}},
+    {"resnet50", "layer1.0.downsample", {"conv1"}},
+    {"resnet50", "layer1.0.conv3", {"layer1.0.conv2", "layer1.0.downsample"}},
+    {"resnet50", "layer1.1.conv3", {"layer1.1.conv2", "layer1.0.conv3"}},
+    {"resnet50", "layer4.0.downsample", {"layer3.5.conv3"}},
+    {"resnet50", "fc", {"layer4.2.conv3"}},
+    {"mobilenetv2", "features.3.project", {"features.3.dw", "features.2.project"}},
+    {"mobilenetv2", "features.2.project", {"features.2.dw"}},
+    {"mobilenetv2", "classifier", {"features.18"}},
+    {"bert-base-s128", "layers.0.v_proj", {0}},
+    {"bert-base-s128", "layers.0.attn_out", {"layers.0.attn_pv"}},
+    {"bert-base-s128", "layers.3.attn_qk", {"layers.3.q_proj", "layers.3.k_proj"}},
+    {"bert-base-s128", "layers.3.attn_pv", {"layers.3.attn_qk", "layers.3.v_proj"}},
+    {"vit-b16", "layers.0.qkv", {"patch_embed"}},
+    {"vit-b16", "layers.0.attn_out", {"layers.0.attn_pv", "patch_embed"}},
+    {"llama2-7b-decode-2048", "layers.0.qkv", {0}},
+    {"llama2-7b-decode-2048", "layers.31.o_proj", {"layers.31.attn_pv", "layers.30.down"}},
+    {"llama2-7b-decode-2048", "lm_head", {"layers.31.down"}},
+};
+
+static void dependencies_are_the_real_ones(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+    struct tsr_graph *g = must_read(edges[i].net, 0);
+    const struct tsr_op *op = &g->ops[find(g, edges[i].layer)];
+    size_t n = 0;
+    for (; n < 2 && edges[i].after[n]; n++) {
+      assert_true(n < op->n_after);
+      assert_string_equal(g->ops[op->after[n]].name, edges[i].after[n]);
+    }
+    assert_int_equal(op->n_after, n);
+    tsr_graph_destroy(g);
+  }
+}
+
+/* Every operator but the last is read by another, and every convolution that
+ * another convolution reads has as many channels as that one takes. */
+static void every_result_is_read_and_channels_fit(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NETS; i++) {
+    struct tsr_graph *g = must_read(nets[i].name, 0);
+    bool *used = tsr_mem_array(g->n_ops, sizeof *used);
+    for (size_t j = 0; j < g->n_ops; j++) {
+      const struct tsr_op *op = &g->ops[j];
+      for (size_t a = 0; a < op->n_after; a++) used[op->after[a]] = true;
+      if (!op->has_conv || op->n_after == 0) continue;
+      assert_int_equal(g->ops[op->after[0]].conv.out_c, op->conv.in_c);
+    }
+    for (size_t j = 0; j + 1 < g->n_ops; j++)
+      if (!used[j]) fail_msg("%s: nothing reads %s", nets[i].name, g->ops[j].name);
+    tsr_mem_free(used);
+    tsr_graph_destroy(g);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_files_are_what_the_generator_makes),
+      cmocka_unit_test(totals_are_exactly_those_of_the_table),
+      cmocka_unit_test(matmuls_are_those_of_the_lists_one_by_one),
+      cmocka_unit_test(counts_are_the_published_ones),
+      cmocka_unit_test(dependencies_are_the_real_ones),
+      cmocka_unit_test(every_result_is_read_and_channels_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* The tables of `show` in three forms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "analysis/query/query.h"
+#include "sim/base/mem.h"
+#include "tests/unit/store/sample.h"
+
+static char dir[64];
+static struct tsr_store *store;
+static struct sample sample;
+
+static int setup(void **state) {
+  (void)state;
+  char path[128];
+  uint64_t id = 0;
+  snprintf(dir, sizeof dir, "%s", sample_dir());
+  snprintf(path, sizeof path, "%s/t.db", dir);
+  sample_init(&sample, 3, 2, true);
+  sample.layers[2].name =
+      "encoder.layers.11.attention.softmax.of.a.very.long.näme.that.goes.on";
+  sample.layers[1].cycles = 123456789012;
+  return tsr_store_open(path, TSR_STORE_WRITE, &store, NULL) != TSR_OK ||
+         tsr_store_put_run(store, &sample.run, &id, NULL) != TSR_OK;
+}
+static int teardown(void **state) {
+  (void)state;
+  int failed = tsr_store_close(store, NULL) != TSR_OK;
+  sample_fini(&sample);
+  sample_dir_remove(dir);
+  return failed;
+}
+
+/* words: all found in the text; rows: data rows of every form. */
+static const struct {
+  const char *what, *csv_keys;
+  size_t rows;
+  const char *words[8];
+} tables[] = {
+    {"runs",
+     "run_id,name,arch,workload,policy,model,status,cycles,time_s,overlap_cycles,",
+     1,
+     {"util %", "time ms", "net.csv", "edge.yaml", "done"}},
+    {"layers",
+     "index,name,op,m,n,k,count,kernel,mapping,format_a,",
+     3,
+     {"util %", "time us", "DRAM MiB", "128x64x256", "dram_bandwidth", "123456789012"}},
+    {"stalls",
+     "index,name,cause,cycles,share",
+     6,
+     {"% of layer", "% of run", "ramp", "dram_bandwidth"}},
+    {"kernels",
+     "index,name,op,chosen,requested,reason,fallback,",
+     3,
+     {"mma_fp16", "mma_fp8", "why not"}},
+    {"numerics",
+     "index,name,tensor,k_from,k_to,checked_elems,max_ulp,",
+     4,
+     {"SQNR dB", "inf", "60.1", "0-256", "0-128", "-0.25"}},
+};
+
+static char *show(const char *what, enum tsr_query_format format) {
+  char *text = NULL;
+  struct tsr_err err = TSR_ERR_INIT;
+  if (tsr_query_show(store, what, 1, format, &text, &err) != TSR_OK)
+    fail_msg("%s: %s", what, err.n ? err.msg[0] : "no message");
+  return text;
+}
+
+static size_t lines(const char *s) {
+  size_t n = 0;
+  for (; *s; s++) n += *s == '\n';
+  return n;
+}
+
+static void text_is_aligned_and_fits_a_terminal(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    char *text = show(tables[i].what, TSR_QUERY_TEXT);
+    assert_int_equal(lines(text), tables[i].rows + 1);
+    for (size_t w = 0; w < 8 && tables[i].words[w]; w++)
+      if (!strstr(text, tables[i].words[w])) fail_msg("%s: no %s", text, tables[i].words[w]);
+    size_t points = 0;
+    for (const char *p = text; *p; p++) {
+      if (*p == '\n' && points > 100) fail_msg("%zu columns:\n%s", points, text);
+      points = *p == '\n' ? 0 : points + (((unsigned char)*p & 0xc0) != 0x80);
+      if (*p == '\n' && p > text) assert_int_not_equal(p[-1], ' ');
+    }
+    tsr_mem_free(text);
+  }
+}
+
+static void a_right_aligned_column_ends_at_one_place(void **state) {
+  (void)state;
+  char *text = show("layers", TSR_QUERY_TEXT);
+  char *copy = text, *line;
+  size_t end = 0;
+  for (int n = 0; (line = strsep(&copy, "\n")) && *line; n++) {
+    /* The last column is right-aligned: all lines have one width in points. */
+    size_t points = 0;
+    for (const char *p = line; *p; p++) points += ((unsigned char)*p & 0xc0) != 0x80;
+    if (n) assert_int_equal(points, end);
+    end = points;
+  }
+  tsr_mem_free(text);
+}
+
+static void csv_has_its_keys_and_quotes_what_it_must(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    char *text = show(tables[i].what, TSR_QUERY_CSV);
+    if (strncmp(text, tables[i].csv_keys, strlen(tables[i].csv_keys)) != 0)
+      fail_msg("%s", text);
+    assert_int_equal(lines(text), tables[i].rows + 1);
+    tsr_mem_free(text);
+  }
+  char *text = show("kernels", TSR_QUERY_CSV);
+  assert_non_null(strstr(text, ",\"no \"\"fp8\"\" rate on this tile, so fp16\",1,"));
+  tsr_mem_free(text);
+}
+
+static void json_has_a_row_each(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    char *text = show(tables[i].what, TSR_QUERY_JSON);
+    json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (!j) fail_msg("%s", text);
+    assert_int_equal(json_array_size(json_object_get(j, tables[i].what)), tables[i].rows);
+    if (i) assert_int_equal(json_integer_value(json_object_get(j, "run_id")), 1);
+    json_decref(j);
+    tsr_mem_free(text);
+  }
+}
+
+static void names_are_listed_and_unknown_ones_refused(void **state) {
+  (void)state;
+  size_t n = 0;
+  for (; tsr_query_show_name(n); n++) {
+    assert_string_equal(tsr_query_show_name(n), tables[n].what);
+    assert_non_null(tsr_query_show_doc(n));
+  }
+  assert_int_equal(n, sizeof tables / sizeof tables[0]);
+  struct tsr_err err = TSR_ERR_INIT;
+  char *text = NULL;
+  assert_int_equal(tsr_query_show(store, "layer", 1, TSR_QUERY_TEXT, &text, &err), TSR_USAGE);
+  assert_non_null(strstr(err.msg[0], "did you mean 'layers'?"));
+  tsr_err_fini(&err);
+  assert_int_equal(tsr_query_show(store, "layers", 9, TSR_QUERY_TEXT, &text, &err), TSR_INPUT);
+  assert_null(text);
+  tsr_err_fini(&err);
+}
+
+static void a_failing_allocation_is_told(void **state) {
+  (void)state;
+  for (int format = TSR_QUERY_TEXT; format <= TSR_QUERY_JSON; format++) {
+    enum tsr_status status = TSR_NOMEM;
+    for (uint64_t nth = 1; status != TSR_OK; nth++) {
+      char *text = NULL;
+      tsr_mem_fail_at(nth, false);
+      status = tsr_query_show(store, "kernels", 1, format, &text, NULL);
+      tsr_mem_fail_at(0, false);
+      if (status != TSR_OK && status != TSR_NOMEM) fail_msg("status %d", status);
+      assert_true((status == TSR_OK) == (text != NULL));
+      if (nth == 1) assert_int_equal(status, TSR_NOMEM);
+      tsr_mem_free(text);
+    }
+  }
+}
+
+int main(void) {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+  const struct CMUnitTest tests[] = {
+      T(text_is_aligned_and_fits_a_terminal),       T(a_right_aligned_column_ends_at_one_place),
+      T(csv_has_its_keys_and_quotes_what_it_must),  T(json_has_a_row_each),
+      T(names_are_listed_and_unknown_ones_refused), T(a_failing_allocation_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

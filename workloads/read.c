@@ -1,0 +1,130 @@
+/* From what the user wrote to a checked graph. */
+#include <string.h>
+
+#include "sim/base/io.h"
+#include "workloads/workloads_int.h"
+
+static bool is_gemm(const char *what) {
+  return strncmp(what, "gemm:", 5) == 0;
+}
+
+/* A path holds a slash or a dot; anything else names something built in. */
+static bool is_path(const char *what) {
+  return strpbrk(what, "/.") != NULL;
+}
+
+static enum tsr_status unknown_name(const char *what, struct tsr_err *err) {
+  const char *names[64];
+  size_t n = 0;
+  for (; n < tsr_zoo_count() && n < sizeof names / sizeof names[0]; n++)
+    names[n] = tsr_zoo_name(n);
+  tsr_err_set(err, TSR_USAGE,
+              "unknown workload; expected gemm:MxNxK, a built-in name or a path with '/' or "
+              "'.', got '%s'",
+              what);
+  const char *near = tsr_err_nearest(what, names, n);
+  if (near) tsr_err_hint(err, "did you mean '%s'?", near);
+  return TSR_USAGE;
+}
+
+/* The last part of a path without `.csv`. */
+static void base_name(const char *path, const char **name, size_t *n) {
+  const char *slash = strrchr(path, '/');
+  *name = slash && slash[1] ? slash + 1 : path;
+  *n = strlen(*name);
+  if (*n > 4 && strcmp(*name + *n - 4, ".csv") == 0) *n -= 4;
+}
+
+void tsri_text_read(struct tsri_build *b) {
+  if (tsri_scan_check(b)) return;
+  struct tsri_row row = {0};
+  bool more = tsri_scan_row(b, &row);
+  while (more && tsri_row_blank(&row)) more = tsri_scan_row(b, &row);
+  struct tsr_pos start = {b->src, 1, 1, 1};
+  if (b->status != TSR_OK) {
+    /* The text itself is broken. */
+  } else if (!more) {
+    tsri_note(b, tsr_err_at(b->err, TSR_INPUT, &start,
+                            "empty file; expected a header and one row a layer"));
+  } else if (tsri_csv_is_header(&row)) {
+    tsri_csv_read(b, &row);
+  } else if (tsri_scalesim_is_first(&row)) {
+    tsri_scalesim_read(b, &row);
+  } else {
+    tsri_note(b, tsr_err_at(b->err, TSR_INPUT, &row.f[0].pos,
+                            "no known kind of layer list; expected the columns "
+                            "model,layer,op,M,N,K,count,notes, or SCALE-Sim's 'Layer, M, N, K' "
+                            "or 'Layer name, IFMAP Height, IFMAP Width, Filter Height, Filter "
+                            "Width, Channels, Num Filter, Strides', got %zu fields",
+                            row.n));
+  }
+  tsri_row_fini(&row);
+}
+
+static void apply_batch(struct tsri_build *b, struct tsr_op *op, uint64_t batch) {
+  bool weight = tsr_op_kind_b_is_weight(op->kind);
+  bool good = tsr_mul_u64(weight ? op->m : op->count, batch, weight ? &op->m : &op->count);
+  if (good && op->has_conv) good = tsr_mul_u64(op->conv.batch, batch, &op->conv.batch);
+  if (!good)
+    tsri_note(b, tsr_err_at(b->err, TSR_INPUT, &op->pos,
+                            "'%s' is too large at this batch; expected sizes below 2^64, got "
+                            "'%llu'",
+                            op->name, (unsigned long long)batch));
+}
+
+static void finish_ops(struct tsri_build *b, uint64_t batch) {
+  for (size_t i = 0; i < b->n && !tsri_build_full(b); i++) {
+    size_t before = b->errors;
+    if (batch) apply_batch(b, &b->ops[i], batch);
+    if (b->errors != before) continue;
+    enum tsr_status s = tsr_op_check(&b->ops[i], b->err);
+    if (s) tsri_note(b, s);
+  }
+}
+
+/* The text to read: borrowed, or read from the file into *owned. */
+static enum tsr_status find_text(const char *what, const char **text, size_t *len, char **owned,
+                                 struct tsr_err *err) {
+  const char *found = is_gemm(what) ? what : tsr_zoo_text(what);
+  if (found) {
+    *text = found;
+    *len = strlen(found);
+    return TSR_OK;
+  }
+  if (!is_path(what)) return unknown_name(what, err);
+  enum tsr_status s = tsr_io_read(what, owned, len, err);
+  if (s == TSR_OK) *text = *owned;
+  return s;
+}
+
+enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t batch,
+                                  struct tsr_graph **out, struct tsr_err *err) {
+  struct tsri_build b;
+  char *owned = NULL;
+  size_t len = text ? strlen(text) : 0;
+  if (!text) {
+    enum tsr_status s = find_text(what, &text, &len, &owned, err);
+    if (s) return s;
+  }
+  TSR_CHECK(text != NULL);
+  const char *base = what;
+  size_t base_len = strlen(what);
+  if (!is_gemm(what)) base_name(what, &base, &base_len);
+  char *name = tsr_mem_strndup(base, base_len);
+  if (!name) {
+    tsr_mem_free(owned);
+    return tsr_err_nomem(err);
+  }
+  bool gemm = is_gemm(what) && is_gemm(text);
+  enum tsr_status s = tsri_build_init(&b, gemm ? "--workload" : what, name, text, len, err);
+  tsr_mem_free(name);
+  tsr_mem_free(owned);
+  if (s == TSR_OK) {
+    if (gemm)
+      tsri_gemm_read(&b);
+    else
+      tsri_text_read(&b);
+  }
+  if (b.status == TSR_OK) finish_ops(&b, batch);
+  return tsri_build_finish(&b, out);
+}
