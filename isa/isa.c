@@ -30,6 +30,8 @@ const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
 
 const char *tsr_isa_mnemonic(enum tsr_isa_op op) { return tsri_rows[op].mnemonic; }
 
+const char *tsr_isa_doc(enum tsr_isa_op op) { return tsri_rows[op].doc; }
+
 void tsr_isa_program_fini(struct tsr_program *p) {
   tsr_mem_free(p->inst);
   *p = (struct tsr_program){0};

@@ -79,6 +79,7 @@ void tsr_isa_disasm(const struct tsr_program *p, struct tsr_str *out);
 /* The manual: every instruction with encoding and meaning. */
 void tsr_isa_manual(struct tsr_str *out);
 const char *tsr_isa_mnemonic(enum tsr_isa_op op);
+const char *tsr_isa_doc(enum tsr_isa_op op);
 
 /* Checks what every engine relies on: loops matched and nested, used while open,
  * operands in range, ends with halt. */

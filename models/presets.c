@@ -9,11 +9,11 @@ extern const struct tsr_embedded tsri_presets[];
 extern const struct tsr_embedded tsri_sources[];
 
 enum { NAMES_MAX = 64 };
-static const char suffix[] = ".yaml";
+enum { SUFFIX = sizeof ".yaml" - 1 };
 
 /* `systolic-32.yaml` is preset `systolic-32`. */
 static bool is(const struct tsr_embedded *e, const char *name) {
-  size_t n = strlen(e->name) - (sizeof suffix - 1);
+  size_t n = strlen(e->name) - SUFFIX;
   return strlen(name) == n && !memcmp(e->name, name, n);
 }
 
@@ -37,7 +37,7 @@ const char *tsr_preset_kind(size_t i) {
 
 const char *tsr_preset_name(size_t i) {
   static char names[NAMES_MAX][32]; /* filled with the same bytes each time */
-  size_t n = strlen(tsri_presets[i].name) - (sizeof suffix - 1);
+  size_t n = strlen(tsri_presets[i].name) - SUFFIX;
   TSR_CHECK(i < NAMES_MAX && n < sizeof names[0]);
   memcpy(names[i], tsri_presets[i].name, n);
   return names[i];

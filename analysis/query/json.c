@@ -7,21 +7,6 @@
 
 #include "analysis/query/query_int.h"
 
-void tsri_json_text(struct tsr_str *s, const char *text) {
-  static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
-  tsr_str_add(s, "\"");
-  for (const char *p = text; *p; p++) {
-    const char *e = strchr(plain, *p);
-    if (e)
-      tsr_str_addf(s, "\\%c", letter[e - plain]);
-    else if ((unsigned char)*p < 0x20)
-      tsr_str_addf(s, "\\u%04x", (unsigned)(unsigned char)*p);
-    else
-      tsr_str_addn(s, p, 1);
-  }
-  tsr_str_add(s, "\"");
-}
-
 void tsri_real(struct tsr_str *s, double v) {
   char buf[40];
   for (int digits = 15; digits <= 17; digits++) {
@@ -40,7 +25,7 @@ void tsri_json_value(struct tsr_str *s, const struct tsr_query *q, int i) {
     if (tsr_str_eq(tsr_query_column_name(q, i), "stalls"))
       tsr_str_add(s, tsr_query_text(q, i));
     else
-      tsri_json_text(s, tsr_query_text(q, i));
+      tsr_str_add_json(s, tsr_query_text(q, i));
   } else if (tsr_query_is_real(q, i)) {
     double v = tsr_query_double(q, i);
     if (isfinite(v))
@@ -55,7 +40,7 @@ void tsri_json_value(struct tsr_str *s, const struct tsr_query *q, int i) {
 void tsri_json_members(struct tsr_str *s, const struct tsr_query *q, int from, int to) {
   for (int i = from; i < to; i++) {
     if (i > from) tsr_str_add(s, ", ");
-    tsri_json_text(s, tsr_query_column_name(q, i));
+    tsr_str_add_json(s, tsr_query_column_name(q, i));
     tsr_str_add(s, ": ");
     tsri_json_value(s, q, i);
   }

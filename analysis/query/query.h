@@ -25,6 +25,12 @@ enum tsr_status tsr_query_run_json(struct tsr_store *s, uint64_t run_id, char **
  * `created_utc`. */
 enum tsr_status tsr_query_runs_json(struct tsr_store *s, char **out, struct tsr_err *err);
 
+/* Compares every result of two runs but what a clock says (created_utc, wall_s) and
+ * what names them.  *difference: NULL when they are equal, else the first figure
+ * that differs, one line (transferred). */
+enum tsr_status tsr_query_difference(struct tsr_store *s, uint64_t run_a, uint64_t run_b,
+                                     char **difference, struct tsr_err *err);
+
 /* `show <what>`: runs (run_id is not looked at), layers, stalls, kernels,
  * numerics.  Text: aligned columns, at most 100 wide where the texts in them can
  * be shortened to that.  CSV: RFC 4180 with a line of keys, every digit.

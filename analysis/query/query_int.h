@@ -5,8 +5,6 @@
 #include "analysis/query/query.h"
 #include "sim/base/str.h"
 
-/* A string with its quotes. */
-void tsri_json_text(struct tsr_str *s, const char *text);
 /* A column as a JSON value: the column `stalls` is JSON already. */
 void tsri_json_value(struct tsr_str *s, const struct tsr_query *q, int i);
 /* Columns from..to-1 as `"name": value, …`. */

@@ -34,8 +34,10 @@ struct tsr_target {
   bool preload;
   uint32_t rate;          /* products per array element and cycle, along k */
   uint64_t slot_bytes[3]; /* capacity of one buffer of scratchpad a, b, c */
+  uint64_t slots[3];      /* buffers of each */
   uint64_t burst_bytes;
-  double dram_bytes_per_cycle; /* infinity: unlimited */
+  double dram_bytes_per_cycle; /* what one stream attains; infinity: unlimited */
+  double latency_cycles;       /* of a DRAM burst */
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */

@@ -1,8 +1,12 @@
 /* The os, ws and is templates: enumerate tilings, keep the best that fits.
  *
- * Figures of a candidate (cycles of the core, memory and compute overlapped):
- *   max(folds * fold cycles, DRAM bytes / bandwidth) + first tile's load
- * They only rank tilings; the time of a run comes from the event model. */
+ * Figures of a candidate, in core cycles.  Of N steps (tiles multiplied), each
+ * computes c = compute/N and loads l = bytes/bandwidth/N; a scratchpad of D
+ * buffers lets a step begin when the one D before has let go of its buffer, so a
+ * step takes max(c, l, (c + l + latency + S)/D), S the load of a stationary
+ * operand; the same with the store for tiles of results.  The first load and the
+ * last store are not hidden.  They only rank tilings; the time of a run comes from
+ * the event model. */
 #include <math.h>
 
 #include "kernels/mapping/mapping_int.h"
@@ -160,11 +164,18 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
                        : (double)bytes[i] / (double)run[i] * burst_bytes(q->t, run[i]);
 }
 
-static double dram_bytes(const struct search *q, const uint64_t *tile, bool m_outer,
-                         double *first) {
+/* How often things happen under a tiling and a loop order. */
+struct counts {
+  double bytes;     /* DRAM traffic, all of it */
+  double each[3];   /* of one tile of a, b, c */
+  double steps;     /* tiles multiplied */
+  double results;   /* tiles of c */
+};
+
+static struct counts count(const struct search *q, const uint64_t *tile, bool m_outer) {
   const uint64_t *z = q->s->size;
-  double each[3];
-  tile_traffic(q, tile, each);
+  struct counts c;
+  tile_traffic(q, tile, c.each);
   double g = sum_ceil(z[TSR_AXIS_G], tile[TSR_AXIS_G], 1, 0);
   double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], 0);
   double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], 0);
@@ -173,20 +184,39 @@ static double dram_bytes(const struct search *q, const uint64_t *tile, bool m_ou
   /* An operand is loaded once per step of the loops around and at its own. */
   double a_times = g * m * k * (k_cut || (!m_outer && m > 1) ? n : 1);
   double b_times = g * n * k * (k_cut || (m_outer && n > 1) ? m : 1);
-  *first = each[0] + each[1];
-  return each[0] * a_times + each[1] * b_times + each[2] * g * m * n;
+  c.results = g * m * n;
+  c.steps = c.results * k;
+  c.bytes = c.each[0] * a_times + c.each[1] * b_times + c.each[2] * c.results;
+  return c;
+}
+
+/* Time of n overlapped steps of work and transfer over `slots` buffers. */
+static double overlapped(double n, double work, double move, double extra, double slots) {
+  double w = work / n, v = move / n, chain = (w + v + extra) / slots;
+  return n * fmax(fmax(w, v), n > 1 ? chain : 0);
+}
+
+static double cost_of(const struct search *q, const uint64_t *tile, const struct counts *c) {
+  const struct tsr_target *t = q->t;
+  double compute = compute_cycles(q, tile), rate = t->dram_bytes_per_cycle;
+  double latency = t->latency_cycles;
+  double S = t->flow == TSR_FLOW_OS ? 0 : (double)t->rows;
+  double loads = overlapped(c->steps, compute, c->bytes / rate, latency + S,
+                            (double)tsr_min_u64(t->slots[0], t->slots[1]));
+  double stores = overlapped(c->results, compute, c->each[2] * c->results / rate, latency,
+                             (double)t->slots[2]);
+  double ends = (c->each[0] + c->each[1] + c->each[2]) / rate + 2 * latency;
+  return fmax(loads, stores) + ends;
 }
 
 static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
-  double first, bytes = dram_bytes(q, tile, m_outer, &first);
-  double compute = compute_cycles(q, tile);
-  double rate = q->t->dram_bytes_per_cycle;
-  double cost = fmax(compute, bytes / rate) + first / rate;
-  if (q->found && (cost > q->best_cost || (cost == q->best_cost && bytes >= q->best_bytes)))
+  struct counts c = count(q, tile, m_outer);
+  double cost = cost_of(q, tile, &c);
+  if (q->found && (cost > q->best_cost || (cost == q->best_cost && c.bytes >= q->best_bytes)))
     return;
   q->found = true;
   q->best_cost = cost;
-  q->best_bytes = bytes;
+  q->best_bytes = c.bytes;
   q->best_m_outer = m_outer;
   for (int x = 0; x < TSR_AXIS_COUNT; x++) q->best[x] = tile[x];
 }

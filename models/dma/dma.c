@@ -137,10 +137,10 @@ static void finish(struct state *s) {
   s->counters[LATENCY_CYCLES] += s->ticket->late.latency_cycles;
   report_span(s, f->done_fs);
   const struct tsr_env *e = s->env;
-  e->at(e->engine, tsr_max_u64(s->last_start_fs, e->now_fs(e->engine)), TSR_PRIO_DMA,
-        on_accepted, s);
-  e->at(e->engine, f->consumed_fs, TSR_PRIO_MEMORY, on_consumed, f);
-  e->at(e->engine, f->done_fs, TSR_PRIO_MEMORY, on_done, f);
+  uint64_t now = e->now_fs(e->engine); /* the last burst may have been read before */
+  e->at(e->engine, tsr_max_u64(s->last_start_fs, now), TSR_PRIO_DMA, on_accepted, s);
+  e->at(e->engine, tsr_max_u64(f->consumed_fs, now), TSR_PRIO_MEMORY, on_consumed, f);
+  e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, f);
 }
 
 /* Issues one burst; its data are ready no earlier than `earliest_fs`. */

@@ -134,3 +134,18 @@ bool tsr_utf8_is_control(uint32_t cp) {
          (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
          (cp & 0xfffe) == 0xfffe;
 }
+
+void tsr_str_add_json(struct tsr_str *s, const char *text) {
+  static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+  tsr_str_add(s, "\"");
+  for (const char *p = text; *p; p++) {
+    const char *e = strchr(plain, *p);
+    if (e)
+      tsr_str_addf(s, "\\%c", letter[e - plain]);
+    else if ((unsigned char)*p < 0x20)
+      tsr_str_addf(s, "\\u%04x", (unsigned)(unsigned char)*p);
+    else
+      tsr_str_addn(s, p, 1);
+  }
+  tsr_str_add(s, "\"");
+}

@@ -26,6 +26,8 @@ void tsr_str_addv(struct tsr_str *s, const char *fmt, va_list ap);
 /* Text for XML/SVG/HTML: & < > " ' escaped, control characters other than tab
  * and newline dropped, bytes that are no UTF-8 shown as `?`. */
 void tsr_str_add_xml(struct tsr_str *s, const char *text);
+/* A JSON string with its quotes. */
+void tsr_str_add_json(struct tsr_str *s, const char *text);
 /* The text (transferred; free with tsr_mem_free), or NULL when memory ran out.
  * The builder is empty afterwards. */
 char *tsr_str_take(struct tsr_str *s);

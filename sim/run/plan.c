@@ -172,12 +172,6 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
 
 /* ---- mapping and lowering ---- */
 
-struct tile_params { /* what the tile's and buffers' values say, read by key */
-  uint64_t rows, cols, burst;
-  bool preload;
-  enum tsr_dataflow flow;
-};
-
 static const char *value_of(const struct tsr_machine *m, const char *key) {
   for (size_t i = 0; i < m->n_values; i++)
     if (!strcmp(m->values[i].key, key)) return m->values[i].text;
@@ -190,22 +184,42 @@ static uint64_t number_of(const struct tsr_machine *m, const char *key, enum tsr
   return v;
 }
 
-static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
+/* Bytes per core cycle that a long load attains: the memory's rate, the window of
+ * outstanding bursts over the latency, the narrower port of scratchpads a and b. */
+static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   uint64_t bw = dram->ops->memory->bandwidth(dram->params);
+  double rate = bw == TSR_UNLIMITED ? INFINITY : (double)bw / (double)m->clock_hz;
+  if (latency_cycles > 0) {
+    double window = (double)number_of(m, "dma.outstanding", TSR_UNIT_COUNT) *
+                    (double)number_of(m, "dma.burst", TSR_UNIT_BYTES);
+    rate = fmin(rate, window / latency_cycles);
+  }
+  for (int i = TSR_SLOT_SRAM_A; i <= TSR_SLOT_SRAM_B; i++) {
+    uint64_t port = m->slot[i].ops->buffer->bytes_per_cycle(m->slot[i].params);
+    if (port != TSR_UNLIMITED) rate = fmin(rate, (double)port);
+  }
+  return rate;
+}
+
+static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
+  const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
+  double latency = (double)dram->ops->memory->latency_fs(dram->params) *
+                   (double)m->clock_hz / (double)TSR_FS_PER_S;
   *t = (struct tsr_target){
       .rows = number_of(m, "tile.rows", TSR_UNIT_COUNT),
       .cols = number_of(m, "tile.cols", TSR_UNIT_COUNT),
       .preload = !strcmp(value_of(m, "tile.weight_preload"), "true"),
       .burst_bytes = number_of(m, "dma.burst", TSR_UNIT_BYTES),
-      .dram_bytes_per_cycle =
-          bw == TSR_UNLIMITED ? INFINITY : (double)bw / (double)m->clock_hz};
+      .dram_bytes_per_cycle = stream_rate(m, latency),
+      .latency_cycles = latency};
   const char *flow = value_of(m, "tile.dataflow");
   for (int i = 0; tsr_flow_names[i]; i++)
     if (!strcmp(flow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
   for (int i = 0; i < 3; i++) {
     const struct tsr_machine_instance *b = &m->slot[TSR_SLOT_SRAM_A + i];
     t->slot_bytes[i] = b->ops->buffer->slot_bytes(b->params);
+    t->slots[i] = b->ops->buffer->slots(b->params);
   }
 }
 

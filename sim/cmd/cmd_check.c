@@ -1,0 +1,193 @@
+/* check, config: files before they are run. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/base/io.h"
+#include "sim/base/mem.h"
+#include "sim/base/str.h"
+#include "sim/cmd/cmd.h"
+#include "sim/engine/machine.h"
+#include "sim/run/run.h"
+
+struct check_args {
+  char **files;
+  int n;
+};
+
+static error_t parse_check(int key, char *arg, struct argp_state *state) {
+  struct check_args *a = ((struct cmd_input *)state->input)->own;
+  (void)arg;
+  switch (key) {
+  case ARGP_KEY_ARGS:
+    a->files = state->argv + state->next;
+    a->n = state->argc - state->next;
+    state->next = state->argc;
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->n) cmd_usage_error(state, "check takes files");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static bool is_yaml(const char *path) {
+  return tsr_str_ends(path, ".yaml") || tsr_str_ends(path, ".yml");
+}
+
+static enum tsr_status check_program(const char *path, char **what, struct tsr_err *err) {
+  char *bytes;
+  size_t n;
+  struct tsr_program p;
+  enum tsr_status st = tsr_io_read(path, &bytes, &n, err);
+  if (st) return st;
+  st = tsr_isa_load(path, (const uint8_t *)bytes, n, &p, err);
+  tsr_mem_free(bytes);
+  if (st) return st;
+  *what = tsr_mem_printf("program of %zu instructions", p.n);
+  tsr_isa_program_fini(&p);
+  return TSR_OK;
+}
+
+/* What a file is, is told by its ending; any other file is a workload. */
+static enum tsr_status check_file(const char *path, char **what, struct tsr_err *err) {
+  if (is_yaml(path)) {
+    struct tsr_machine *m;
+    enum tsr_status st = tsr_machine_read(path, NULL, NULL, 0, &m, err);
+    if (st) return st;
+    *what = tsr_mem_printf("architecture %s", m->name);
+    tsr_machine_destroy(m);
+    return TSR_OK;
+  }
+  if (tsr_str_ends(path, ".bin")) return check_program(path, what, err);
+  struct tsr_graph *g;
+  enum tsr_status st = tsr_workload_read(path, NULL, 0, &g, err);
+  if (st) return st;
+  *what = tsr_mem_printf("workload %s, %zu operators", g->name, g->n_ops);
+  tsr_graph_destroy(g);
+  return TSR_OK;
+}
+
+CMD(check) {
+  static const struct argp argp = {
+      .parser = parse_check,
+      .args_doc = "FILE...",
+      .doc = "Validates files: architectures (.yaml), programs (.bin), workloads (anything else)."};
+  struct check_args a = {0};
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  struct tsr_str out = TSR_STR_INIT;
+  enum tsr_status first = TSR_OK;
+  if (ctx->json) tsr_str_add(&out, "{\"files\": [");
+  for (int i = 0; i < a.n; i++) {
+    char *what = NULL;
+    enum tsr_status st = check_file(a.files[i], &what, &ctx->err);
+    if (!first) first = st;
+    if (ctx->json) {
+      tsr_str_add(&out, i ? ", {\"file\": " : "{\"file\": ");
+      tsr_str_add_json(&out, a.files[i]);
+      tsr_str_addf(&out, ", \"ok\": %s}", st ? "false" : "true");
+    } else if (!st) {
+      tsr_str_addf(&out, "%s: %s\n", a.files[i], what ? what : "");
+    }
+    tsr_mem_free(what);
+  }
+  if (ctx->json) tsr_str_add(&out, "]}\n");
+  enum tsr_status st = out.failed ? tsr_err_nomem(&ctx->err) : TSR_OK;
+  if (!st && out.p) st = cmd_print(ctx, out.p);
+  tsr_str_fini(&out);
+  return first ? first : st;
+}
+
+enum { OPT_YAML = 256, OPT_KEYS };
+
+struct config_args {
+  const char *arch;
+  const char **sets;
+  size_t n_sets, cap;
+  bool yaml, keys;
+};
+
+static error_t parse_config(int key, char *arg, struct argp_state *state) {
+  struct config_args *a = ((struct cmd_input *)state->input)->own;
+  switch (key) {
+  case 'a': a->arch = arg; return 0;
+  case 's': {
+    void *list = a->sets;
+    if (!tsr_mem_grow(&list, &a->cap, a->n_sets + 1, sizeof *a->sets))
+      cmd_usage_error(state, "out of memory");
+    a->sets = list;
+    a->sets[a->n_sets++] = arg;
+    return 0;
+  }
+  case OPT_YAML: a->yaml = true; return 0;
+  case OPT_KEYS: a->keys = true; return 0;
+  case ARGP_KEY_ARG: cmd_usage_error(state, "unexpected argument '%s'", arg); return 0;
+  case ARGP_KEY_END:
+    if (!a->arch && !a->keys) cmd_usage_error(state, "--arch is missing");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static void print_key(void *arg, const char *key, const struct tsr_param *row) {
+  struct tsr_str *out = arg;
+  tsr_str_addf(out, "%-22s %-10s %s (%s)\n", key, row->def ? row->def : "required", row->doc,
+               row->src);
+}
+
+static void config_json(const struct tsr_machine *m, struct tsr_str *out) {
+  tsr_str_add(out, "{\"name\": ");
+  tsr_str_add_json(out, m->name);
+  tsr_str_add(out, ", \"values\": {");
+  for (size_t i = 0; i < m->n_values; i++) {
+    tsr_str_add(out, i ? ", " : "");
+    tsr_str_add_json(out, m->values[i].key);
+    tsr_str_add(out, ": {\"value\": ");
+    tsr_str_add_json(out, m->values[i].text);
+    tsr_str_add(out, ", \"origin\": ");
+    tsr_str_add_json(out, m->values[i].origin);
+    tsr_str_add(out, "}");
+  }
+  tsr_str_add(out, "}, \"instances\": [");
+  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
+    tsr_str_add(out, i ? ", {\"name\": " : "{\"name\": ");
+    tsr_str_add_json(out, m->slot[i].name);
+    tsr_str_addf(out, ", \"kind\": \"%s\"}", m->slot[i].ops->kind);
+  }
+  tsr_str_add(out, "]}\n");
+}
+
+CMD(config) {
+  static const struct argp_option options[] = {
+      {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", 0},
+      {"set", 's', "K=V", 0, "change a key (repeatable)", 0},
+      {"yaml", OPT_YAML, NULL, 0, "as a file that --arch takes", 0},
+      {"keys", OPT_KEYS, NULL, 0, "every key with its default, meaning and source", 0},
+      {0}};
+  static const struct argp argp = {
+      .options = options,
+      .parser = parse_config,
+      .doc = "Prints an architecture's effective values with the origin of each, and the "
+             "instances and links it expands into."};
+  struct config_args a = {0};
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  struct tsr_str out = TSR_STR_INIT;
+  struct tsr_machine *m = NULL;
+  enum tsr_status st = TSR_OK;
+  if (a.keys)
+    tsr_machine_keys(print_key, &out);
+  else
+    st = tsr_machine_read(a.arch, NULL, a.sets, a.n_sets, &m, &ctx->err);
+  if (!st && m) {
+    if (ctx->json)
+      config_json(m, &out);
+    else if (a.yaml)
+      tsr_str_add(&out, m->text);
+    else
+      tsr_machine_print(m, &out);
+  }
+  if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
+  tsr_machine_destroy(m);
+  tsr_str_fini(&out);
+  tsr_mem_free(a.sets);
+  return st;
+}

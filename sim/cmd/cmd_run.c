@@ -1,0 +1,197 @@
+/* run, rerun: simulate and store. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/query/query.h"
+#include "sim/base/mem.h"
+#include "sim/base/str.h"
+#include "sim/cmd/cmd.h"
+#include "sim/cmd/run_opts.h"
+#include "sim/run/run.h"
+
+enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL };
+
+struct run_args {
+  struct cmd_run_opts common;
+  struct tsr_run_options o;
+};
+
+static const struct argp_option run_options[] = {
+    CMD_RUN_OPTIONS,
+    {"numerics", OPT_NUMERICS, "off|sample", 0, "check sampled outputs bit for bit (default off)", 0},
+    {"trace", OPT_TRACE, "off|summary|full", 0, "what is stored of the units' time (default summary)", 0},
+    {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
+    {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
+    {"name", OPT_NAME, "S", 0, "a name for the run", 0},
+    {0}};
+
+static error_t parse_run(int key, char *arg, struct argp_state *state) {
+  static const char *const models[] = {"event", NULL};
+  struct run_args *a = ((struct cmd_input *)state->input)->own;
+  switch (key) {
+  case OPT_NUMERICS:
+    a->o.numerics = (enum tsr_numerics)cmd_choice(state, "--numerics", tsr_numerics_names, arg);
+    return 0;
+  case OPT_TRACE:
+    a->o.trace = (enum tsr_trace)cmd_choice(state, "--trace", tsr_trace_names, arg);
+    return 0;
+  case OPT_MODEL: (void)cmd_choice(state, "--model", models, arg); return 0;
+  case OPT_SEED: a->o.seed = cmd_number(state, "--seed", arg); return 0;
+  case OPT_NAME:
+    if (!tsr_store_run_name_valid(arg))
+      cmd_usage_error(state, "--name takes a word that is no number and not 'last'; got '%s'",
+                      arg);
+    a->o.name = arg;
+    return 0;
+  default: return cmd_run_opts_parse(&a->common, key, arg, state);
+  }
+}
+
+/* The totals as lines: name, value, unit. */
+static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr_str *out,
+                                   struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      s,
+      "SELECT cycles, time_s, utilization, tensor_active, macs, dram_read_bytes, "
+      "dram_write_bytes, inferences_per_s, events, wall_s, arch, workload, "
+      "(SELECT sum(compute_cycles) FROM v_layers l WHERE l.run = r.run), "
+      "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run) "
+      "FROM v_runs r WHERE run = ?1",
+      &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row;
+  st = tsr_query_step(q, &row, err);
+  if (!st && row) {
+    tsr_str_addf(out, "\n%s on %s: %" PRIu64 " cycles (%" PRIu64 " compute, %" PRIu64
+                      " stalled), %.6g ms, %.5g inferences/s\n",
+                 tsr_query_text(q, 11), tsr_query_text(q, 10), tsr_query_u64(q, 0),
+                 tsr_query_u64(q, 12), tsr_query_u64(q, 13), tsr_query_double(q, 1) * 1e3,
+                 tsr_query_double(q, 7));
+    tsr_str_addf(out,
+                 "utilization %.1f %%, tensor active %.1f %%, %.4g GMAC, DRAM read %.4g MB, "
+                 "written %.4g MB\n",
+                 tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,
+                 tsr_query_double(q, 4) * 1e-9, tsr_query_double(q, 5) * 1e-6,
+                 tsr_query_double(q, 6) * 1e-6);
+    tsr_str_addf(out, "simulated in %.3f s, %" PRIu64 " events\n", tsr_query_double(q, 9),
+                 tsr_query_u64(q, 8));
+  }
+  tsr_query_close(q);
+  return st;
+}
+
+static enum tsr_status numeric_text(struct tsr_store *s, uint64_t run, struct tsr_str *out,
+                                    struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      s,
+      "SELECT sum(checked_elems), max(max_ulp), max(norm_err), sum(overflow), sum(underflow) "
+      "FROM v_numeric WHERE run = ?1 AND seq = 0 HAVING count(*) > 0",
+      &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row;
+  st = tsr_query_step(q, &row, err);
+  if (!st && row)
+    tsr_str_addf(out,
+                 "numerics: %" PRIu64 " outputs checked, worst %.3g ulp, worst layer error %.2g, "
+                 "%" PRIu64 " overflows, %" PRIu64 " underflows\n",
+                 tsr_query_u64(q, 0), tsr_query_double(q, 1), tsr_query_double(q, 2),
+                 tsr_query_u64(q, 3), tsr_query_u64(q, 4));
+  tsr_query_close(q);
+  return st;
+}
+
+static enum tsr_status print_text(struct cmd_ctx *ctx, struct tsr_store *s, uint64_t run) {
+  char *table = NULL;
+  struct tsr_str out = TSR_STR_INIT;
+  enum tsr_status st = tsr_query_show(s, "layers", run, TSR_QUERY_TEXT, &table, &ctx->err);
+  if (!st) {
+    tsr_str_add(&out, table);
+    st = totals_text(s, run, &out, &ctx->err);
+  }
+  if (!st) st = numeric_text(s, run, &out, &ctx->err);
+  tsr_str_addf(&out, "run %" PRIu64 " in %s\n", run, ctx->db);
+  if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
+  tsr_mem_free(table);
+  tsr_str_fini(&out);
+  return st;
+}
+
+static enum tsr_status print_run(struct cmd_ctx *ctx, struct tsr_store *s, uint64_t run) {
+  if (!ctx->json) return print_text(ctx, s, run);
+  char *json = NULL;
+  enum tsr_status st = tsr_query_run_json(s, run, &json, &ctx->err);
+  if (!st) st = cmd_print(ctx, json);
+  tsr_mem_free(json);
+  return st;
+}
+
+CMD(run) {
+  static const struct argp argp = {
+      .options = run_options,
+      .parser = parse_run,
+      .doc = "Simulates a workload on an architecture and stores the run.\v"
+             "ARCH is a preset (see `tessera presets`) or a file; W a network of the zoo, a CSV "
+             "file, or gemm:MxNxK[,MxNxK...]."};
+  struct run_args a = {.o = {.seed = 1, .trace = TSR_TRACE_SUMMARY, .version = cmd_version}};
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  cmd_run_opts_apply(&a.common, &a.o);
+  struct tsr_store *s = NULL;
+  uint64_t run = 0;
+  enum tsr_status st = cmd_open(ctx, TSR_STORE_WRITE, &s);
+  if (!st) st = tsr_run_execute(&a.o, s, &run, &ctx->err);
+  if (!st) st = print_run(ctx, s, run);
+  cmd_run_opts_fini(&a.common);
+  return cmd_close(ctx, s, st);
+}
+
+struct rerun_args { const char *run; };
+
+static error_t parse_rerun(int key, char *arg, struct argp_state *state) {
+  struct rerun_args *a = ((struct cmd_input *)state->input)->own;
+  switch (key) {
+  case ARGP_KEY_ARG:
+    if (a->run) cmd_usage_error(state, "rerun takes one run, got '%s' too", arg);
+    a->run = arg;
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->run) cmd_usage_error(state, "rerun takes a run: a number, a name or 'last'");
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+CMD(rerun) {
+  static const struct argp argp = {
+      .parser = parse_rerun,
+      .args_doc = "RUN",
+      .doc = "Runs the stored inputs of a run again, as a new run, and compares every result "
+             "table; exit 1 when a figure differs."};
+  struct rerun_args a = {0};
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  struct tsr_store *s = NULL;
+  uint64_t run = 0, again = 0;
+  char *difference = NULL;
+  enum tsr_status st = cmd_open(ctx, TSR_STORE_WRITE, &s);
+  if (!st) st = tsr_store_find_run(s, a.run, &run, &ctx->err);
+  if (!st) st = tsr_run_again(s, run, cmd_version, &again, &ctx->err);
+  if (!st) st = tsr_query_difference(s, run, again, &difference, &ctx->err);
+  if (!st) {
+    char *text =
+        ctx->json
+            ? tsr_mem_printf("{\"run_id\": %" PRIu64 ", \"rerun_id\": %" PRIu64 ", \"equal\": %s}\n",
+                             run, again, difference ? "false" : "true")
+            : tsr_mem_printf("run %" PRIu64 " %s run %" PRIu64 "%s%s\n", again,
+                             difference ? "differs from" : "equals", run,
+                             difference ? ": " : "", difference ? difference : "");
+    st = text ? cmd_print(ctx, text) : tsr_err_nomem(&ctx->err);
+    tsr_mem_free(text);
+    if (!st && difference) st = TSR_NO;
+  }
+  tsr_mem_free(difference);
+  return cmd_close(ctx, s, st);
+}

@@ -1,0 +1,26 @@
+/* The options that name what is run: shared by run and lower. */
+#ifndef TSR_SIM_CMD_RUN_OPTS_H
+#define TSR_SIM_CMD_RUN_OPTS_H
+
+#include "sim/cmd/cmd.h"
+#include "sim/run/run.h"
+
+struct cmd_run_opts {
+  const char *arch, *workload;
+  const char **sets; /* owned */
+  size_t n_sets, cap_sets;
+  uint64_t batch;
+};
+
+/* Rows for a command's argp table. */
+#define CMD_RUN_OPTIONS                                                                        \
+  {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", -1},                            \
+      {"workload", 'w', "W", 0, "workload: a network's name, a file, gemm:MxNxK", -1},         \
+      {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1},             \
+      {"batch", 'b', "N", 0, "batch size (default: the workload's)", -1}
+/* Handles one key; ARGP_ERR_UNKNOWN for others'. */
+error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg, struct argp_state *state);
+void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *out);
+void cmd_run_opts_fini(struct cmd_run_opts *o);
+
+#endif
