@@ -15,6 +15,7 @@ const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1] = {"g", "b",  "oh", "ow
 const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1] = {"load", "tile", "store", NULL};
 const char *const tsr_isa_buf_names[TSR_ISA_BUFS + 1] = {"a", "b", "c", NULL};
 static const char *const when_names[TSR_ISA_WHENS + 1] = {"read", "done", NULL};
+static const char *const gate_names[TSR_ISA_GATES + 1] = {"start", "result", NULL};
 
 const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
     [TSRI_U] = {NULL, NULL, 0},
@@ -25,6 +26,7 @@ const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
     [TSRI_B] = {NULL, tsr_isa_buf_names, TSR_ISA_BUFS},
     [TSRI_N] = {NULL, tsr_isa_unit_names, TSR_ISA_UNITS},
     [TSRI_W] = {NULL, when_names, TSR_ISA_WHENS},
+    [TSRI_P] = {NULL, gate_names, TSR_ISA_GATES},
     [TSRI_M] = {"s", NULL, TSR_ISA_SEMS},
 };
 

@@ -46,6 +46,7 @@ enum tsr_isa_axis {
 enum tsr_isa_unit { TSR_UNIT_LOAD, TSR_UNIT_TILE, TSR_UNIT_STORE, TSR_ISA_UNITS };
 enum tsr_isa_buf { TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_ISA_BUFS };
 enum tsr_isa_when { TSR_WHEN_READ, TSR_WHEN_DONE, TSR_ISA_WHENS };
+enum tsr_isa_gate { TSR_GATE_START, TSR_GATE_RESULT, TSR_ISA_GATES };
 
 extern const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1];
 extern const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1];

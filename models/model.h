@@ -109,6 +109,7 @@ struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpad
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
   bool first; /* overwrites c: no partial sum is read */
   bool last;  /* the result is complete after this one */
+  bool gated; /* no result is written before the unit's `open` was called for it */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
   uint32_t rate; /* products per array element and cycle, along k */
 };
@@ -187,6 +188,9 @@ struct tsr_buffer_ops {
 struct tsr_unit_ops {
   /* Starts a request; only after the previous ticket's `accepted`. */
   void (*start)(void *state, const struct tsr_req *req, struct tsr_ticket *t);
+  /* The buffer of the results of the oldest gated request not opened yet is free.
+   * NULL: the unit knows no gates. */
+  void (*open)(void *state);
   /* The layer is over: report what was kept back (a last drain). */
   void (*end)(void *state);
   void (*estimate)(const void *params, const struct tsr_req *req, struct tsr_estimate *out);

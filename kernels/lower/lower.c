@@ -50,7 +50,7 @@ static void emit_axes(struct lowering *lo) {
 }
 
 static void emit_load(struct lowering *lo, int t) {
-  EMIT(lo, WAIT, TSR_UNIT_LOAD, FREE + t);
+  EMIT(lo, WAIT, TSR_UNIT_LOAD, FREE + t, TSR_GATE_START);
   EMIT(lo, LOAD, t, t);
   EMIT(lo, SIGNAL, TSR_UNIT_LOAD, FULL + t, TSR_WHEN_DONE);
 }
@@ -61,9 +61,9 @@ static void emit_level(struct lowering *lo, uint32_t level) {
   bool c = lo->level[TSR_BUF_C] == level;
   if (b) emit_load(lo, TSR_BUF_B);
   if (a) emit_load(lo, TSR_BUF_A);
-  if (b) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_B);
-  if (a) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_A);
-  if (c) EMIT(lo, WAIT, TSR_UNIT_TILE, FREE + TSR_BUF_C);
+  if (b) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_B, TSR_GATE_START);
+  if (a) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_A, TSR_GATE_START);
+  if (c) EMIT(lo, WAIT, TSR_UNIT_TILE, FREE + TSR_BUF_C, TSR_GATE_RESULT);
   if (level < lo->m->n_loops) {
     EMIT(lo, LOOP, level, (int64_t)lo->m->loop[level].trips);
     emit_level(lo, level + 1);
@@ -76,7 +76,7 @@ static void emit_level(struct lowering *lo, uint32_t level) {
   if (b) EMIT(lo, SIGNAL, TSR_UNIT_TILE, FREE + TSR_BUF_B, TSR_WHEN_READ);
   if (!c) return;
   EMIT(lo, SIGNAL, TSR_UNIT_TILE, FULL + TSR_BUF_C, TSR_WHEN_DONE);
-  EMIT(lo, WAIT, TSR_UNIT_STORE, FULL + TSR_BUF_C);
+  EMIT(lo, WAIT, TSR_UNIT_STORE, FULL + TSR_BUF_C, TSR_GATE_START);
   EMIT(lo, STORE, TSR_BUF_C, TSR_BUF_C);
   EMIT(lo, SIGNAL, TSR_UNIT_STORE, FREE + TSR_BUF_C, TSR_WHEN_READ);
 }

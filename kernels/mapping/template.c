@@ -4,7 +4,7 @@
  * computes c = compute/N and loads l = bytes/bandwidth/N; a scratchpad of D
  * buffers lets a step begin when the one D before has let go of its buffer, so a
  * step takes max(c, l, (c + l + latency + S)/D), S the load of a stationary
- * operand; the same with the store for tiles of results.  The first load and the
+ * operand; the same with the store for tiles of results, which wait for the drain.  The first load and the
  * last store are not hidden.  They only rank tilings; the time of a run comes from
  * the event model. */
 #include <math.h>
@@ -24,7 +24,7 @@ struct search {
   uint64_t n[LIST_MAX], g[LIST_MAX];
   int n_m, n_k, n_n, n_g;
   bool found;
-  double best_cost, best_bytes;
+  double best_compute, best_cost, best_bytes;
   uint64_t best[TSR_AXIS_COUNT];
   bool best_m_outer;
   uint64_t least[3]; /* bytes of the smallest tile tried, for the message */
@@ -196,25 +196,36 @@ static double overlapped(double n, double work, double move, double extra, doubl
   return n * fmax(fmax(w, v), n > 1 ? chain : 0);
 }
 
-static double cost_of(const struct search *q, const uint64_t *tile, const struct counts *c) {
+static double cost_of(const struct search *q, double compute, const struct counts *c) {
   const struct tsr_target *t = q->t;
-  double compute = compute_cycles(q, tile), rate = t->dram_bytes_per_cycle;
+  double rate = t->dram_bytes_per_cycle;
   double latency = t->latency_cycles;
   double S = t->flow == TSR_FLOW_OS ? 0 : (double)t->rows;
   double loads = overlapped(c->steps, compute, c->bytes / rate, latency + S,
                             (double)tsr_min_u64(t->slots[0], t->slots[1]));
-  double stores = overlapped(c->results, compute, c->each[2] * c->results / rate, latency,
-                             (double)t->slots[2]);
+  double skew = (double)(t->rows + t->cols - 2);
+  double stores = overlapped(c->results, compute, c->each[2] * c->results / rate,
+                             latency + skew, (double)t->slots[2]);
   double ends = (c->each[0] + c->each[1] + c->each[2]) / rate + 2 * latency;
   return fmax(loads, stores) + ends;
 }
 
+/* Without preload every fold pays its fill and drain: the fewest folds come first,
+ * whatever they cost; overlap chooses among equals. */
+static bool better(const struct search *q, double compute, double cost, double bytes) {
+  if (!q->found) return true;
+  bool preload = q->t->preload && q->t->flow != TSR_FLOW_OS;
+  if (!preload && compute != q->best_compute) return compute < q->best_compute;
+  if (cost != q->best_cost) return cost < q->best_cost;
+  return bytes < q->best_bytes;
+}
+
 static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
   struct counts c = count(q, tile, m_outer);
-  double cost = cost_of(q, tile, &c);
-  if (q->found && (cost > q->best_cost || (cost == q->best_cost && c.bytes >= q->best_bytes)))
-    return;
+  double compute = compute_cycles(q, tile), cost = cost_of(q, compute, &c);
+  if (!better(q, compute, cost, c.bytes)) return;
   q->found = true;
+  q->best_compute = compute;
   q->best_cost = cost;
   q->best_bytes = c.bytes;
   q->best_m_outer = m_outer;

@@ -19,6 +19,11 @@
  * cycles); `drain: serial` adds it to every fold.  ws and is results leave as
  * they come and are accumulated in scratchpad c.
  *
+ * A request may be gated: the buffer of its results is still being emptied.  It
+ * starts all the same; the array stands still from the cycle in which the first
+ * result would be written (os: after the first fold; ws, is: `rows` cycles into the
+ * first stream) until `open`.
+ *
  * A scratchpad whose port is too slow lengthens the phase it feeds. */
 #include "models/models_int.h"
 
@@ -84,14 +89,23 @@ struct fold { /* clipped extents of the present fold */
   bool first_k, last_k;        /* no partial sum comes in; the sum is complete */
 };
 
+/* The present fold's schedule, in cycles; spans are reported when it is settled. */
+struct plan {
+  uint64_t start;     /* of the stationary operand's load, or of the stream */
+  uint64_t S, S0;     /* its load with and without the port's delay */
+  uint64_t T, T0;     /* the stream, with and without it */
+  uint64_t gate;      /* when the first result would be written */
+};
+
 struct state {
   const struct params *p;
   const struct tsr_env *env;
   uint64_t *counters;
   struct tsr_instance *self, *buf[3];
-  const struct tsr_mm_req *req;
-  struct tsr_ticket *ticket, *draining[TSR_TICKETS_MAX];
+  const struct tsr_mm_req *req, *next_req; /* next: started, not begun */
+  struct tsr_ticket *ticket, *next_ticket, *draining[TSR_TICKETS_MAX];
   uint64_t n_tickets, n_consumed, n_done; /* ring positions in draining */
+  uint64_t last_consumed, last_done;      /* cycles: requests end in order */
   /* position in the request */
   uint64_t group, row0, col0;
   bool finished; /* the present fold is the request's last */
@@ -101,6 +115,14 @@ struct state {
   uint64_t drain_end;   /* os: the shadow register is empty again */
   bool streamed;        /* preload: a fold has streamed in this layer */
   uint64_t stream_start, stream_end, stream_T; /* of the latest fold */
+  /* gates */
+  struct plan plan;
+  uint64_t gated, opened; /* requests gated and gates opened, so far */
+  uint64_t ordinal;       /* the present request's: open once opened >= ordinal */
+  bool settling;          /* a fold is planned and not settled: its gate is closed */
+  bool at_gate;           /* … and has reached it */
+  bool deferred;          /* the next fold may start but waits for that */
+  uint64_t deferred_cycle;
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
@@ -228,106 +250,217 @@ static void on_accepted(void *arg) {
   s->ticket->accepted(s->ticket);
 }
 
-static void finish(struct state *s, uint64_t accept, uint64_t consumed, uint64_t done) {
-  const struct tsr_env *e = s->env;
-  s->draining[s->n_tickets++ % TSR_TICKETS_MAX] = s->ticket;
+static void at(struct state *s, uint64_t cycle, tsr_model_fn *fn) {
+  cycle = tsr_max_u64(cycle, now_cycle(s));
+  s->env->at(s->env->engine, at_cycle(s, cycle), TSR_PRIO_TILE, fn, s);
+}
+
+static void finish(struct state *s, uint64_t consumed, uint64_t done) {
   s->ticket->late = (struct tsr_lateness){0, 0};
-  e->at(e->engine, at_cycle(s, consumed), TSR_PRIO_TILE, on_consumed, s);
-  e->at(e->engine, at_cycle(s, done), TSR_PRIO_TILE, on_done, s);
-  e->at(e->engine, at_cycle(s, accept), TSR_PRIO_TILE, on_accepted, s);
+  s->last_consumed = tsr_max_u64(s->last_consumed, consumed);
+  s->last_done = tsr_max_u64(s->last_done, done);
+  s->draining[s->n_tickets++ % TSR_TICKETS_MAX] = s->ticket;
+  at(s, s->last_consumed, on_consumed);
+  at(s, s->last_done, on_done);
 }
 
 static void run_fold(void *arg);
 
-/* One fold after the other: os, and ws or is without preload. */
-static void run_serial(struct state *s) {
-  const struct fold *f = &s->f;
-  bool os = !flow_of(s->p)->stationary;
-  uint64_t start = tsr_max_u64(s->free, now_cycle(s));
-  uint64_t S = load_cycles(s, start), S0 = os ? 0 : s->p->rows;
-  uint64_t T = stream_cycles(s, start + S), T0 = f->T;
-  uint64_t tail = os && !f->last_k ? 0 : skew(s->p);
-  uint64_t end = start + S + T + tail, hold = 0, drained = end;
-  span(s, TSR_SPAN_FILL, start, S0);
-  span(s, TSR_SPAN_CONFLICT, start + S0, S - S0);
-  span(s, TSR_SPAN_BUSY, start + S, T0);
-  span(s, TSR_SPAN_CONFLICT, start + S + T0, T - T0);
-  if (os && f->last_k) { /* results leave through the shadow register */
-    if (s->drain_end > end) hold = s->drain_end - end;
-    uint64_t bytes = f->rows * f->cols * s->req->acc_bytes;
-    uint64_t leave = tile_phase(s, BUF_C, end + hold, s->p->rows, 0, bytes);
-    s->drain_end = drained = end + hold + leave;
-    if (s->p->drain == SERIAL) tail += s->p->rows, hold += leave - s->p->rows;
-  }
-  span(s, TSR_SPAN_DRAIN, start + S + T, tail);
-  span(s, TSR_SPAN_CONFLICT, start + S + T + tail, hold);
-  s->free = start + S + T + tail + hold;
-  count(s, T, (S - S0) + (T - T0) + hold);
-  s->finished = !next_fold(s);
-  if (!s->finished) {
-    s->env->at(s->env->engine, at_cycle(s, s->free), TSR_PRIO_TILE, run_fold, s);
-    return;
-  }
-  finish(s, s->free, s->free, tsr_max_u64(s->free, drained));
+static bool gate_closed(const struct state *s) { return s->opened < s->ordinal; }
+
+/* Busy cycles of the stream, interrupted by `stall` cycles after `before` of them
+ * (the engine charges the gap), then what the ports added. */
+static uint64_t report_stream(struct state *s, uint64_t start, uint64_t before,
+                              uint64_t stall) {
+  const struct plan *p = &s->plan;
+  uint64_t head = stall ? tsr_min_u64(p->T0, before) : p->T0;
+  span(s, TSR_SPAN_BUSY, start, head);
+  if (head < p->T0) start += stall;
+  span(s, TSR_SPAN_BUSY, start + head, p->T0 - head);
+  span(s, TSR_SPAN_CONFLICT, start + p->T0, p->T - p->T0);
+  return start + p->T;
 }
 
-/* The stationary operand of the next fold loads while this one streams. */
-static void run_preload(struct state *s) {
-  uint64_t load_from = now_cycle(s), rows = s->p->rows;
-  if (s->streamed) load_from = tsr_max_u64(load_from, s->stream_start);
-  uint64_t S = load_cycles(s, load_from);
-  uint64_t start = load_from + S;
-  if (s->streamed) start = tsr_max_u64(start, s->stream_end);
-  /* Of the gap since the last stream, the part that preloading cannot hide. */
-  uint64_t unhidden = !s->streamed ? rows : rows > s->stream_T ? rows - s->stream_T : 0;
-  uint64_t late = S - rows; /* by the port */
-  uint64_t gap = s->streamed ? start - s->stream_end : start - load_from;
-  late = tsr_min_u64(late, gap - tsr_min_u64(unhidden, gap));
-  unhidden = tsr_min_u64(unhidden, gap);
-  span(s, TSR_SPAN_CONFLICT, start - unhidden - late, late);
-  span(s, TSR_SPAN_FILL, start - unhidden, unhidden);
-  uint64_t T = stream_cycles(s, start), T0 = s->f.T;
-  span(s, TSR_SPAN_BUSY, start, T0);
-  span(s, TSR_SPAN_CONFLICT, start + T0, T - T0);
-  count(s, T, late + (T - T0));
-  s->streamed = true;
-  s->stream_start = start;
-  s->stream_end = start + T;
-  s->stream_T = T;
+/* ---- one fold after the other: os, and ws or is without preload ---- */
+
+static void plan_serial(struct state *s) {
+  struct plan *p = &s->plan;
+  bool os = !flow_of(s->p)->stationary;
+  p->start = tsr_max_u64(s->free, now_cycle(s));
+  p->S = load_cycles(s, p->start);
+  p->S0 = os ? 0 : s->p->rows;
+  p->T0 = s->f.T;
+  p->T = stream_cycles(s, p->start + p->S);
+  p->gate = p->start + p->S + (os ? p->T + skew(s->p) : s->p->rows);
+}
+
+/* os results leave through the shadow register once it is empty; returns when they
+ * are in the scratchpad.  *end, of the fold, moves. */
+static uint64_t capture(struct state *s, uint64_t *end) {
+  uint64_t rows = s->p->rows, hold = s->drain_end > *end ? s->drain_end - *end : 0;
+  uint64_t bytes = s->f.rows * s->f.cols * s->req->acc_bytes;
+  uint64_t leave = tile_phase(s, BUF_C, *end + hold, rows, 0, bytes);
+  span(s, TSR_SPAN_CONFLICT, *end, hold);
+  *end += hold;
+  s->drain_end = *end + leave;
+  s->counters[CONFLICTS] += hold;
+  if (s->p->drain == SERIAL) {
+    span(s, TSR_SPAN_DRAIN, *end, rows);
+    span(s, TSR_SPAN_CONFLICT, *end + rows, leave - rows);
+    s->counters[CONFLICTS] += leave - rows;
+    *end += leave;
+  }
+  return s->drain_end;
+}
+
+static void settle_serial(struct state *s, uint64_t stall) {
+  const struct plan *p = &s->plan;
+  bool os = !flow_of(s->p)->stationary;
+  uint64_t tail = os && !s->f.last_k ? 0 : skew(s->p);
+  span(s, TSR_SPAN_FILL, p->start, p->S0);
+  span(s, TSR_SPAN_CONFLICT, p->start + p->S0, p->S - p->S0);
+  uint64_t stream = p->start + p->S, in_stream = os ? 0 : stall;
+  uint64_t end = report_stream(s, stream, s->p->rows, in_stream);
+  if (!os && p->T0 <= s->p->rows) end += stall; /* stood still while draining */
+  span(s, TSR_SPAN_DRAIN, end, tail);
+  end += tail;
+  if (os) end += stall;
+  count(s, p->T, (p->S - p->S0) + (p->T - p->T0));
+  uint64_t done = os && s->f.last_k ? capture(s, &end) : end;
+  s->free = end;
   s->finished = !next_fold(s);
   if (!s->finished) {
-    s->env->at(s->env->engine, at_cycle(s, start), TSR_PRIO_TILE, run_fold, s);
+    at(s, s->free, run_fold);
     return;
   }
-  finish(s, start, s->stream_end, s->stream_end + skew(s->p));
+  finish(s, s->free, tsr_max_u64(s->free, done));
+  at(s, s->free, on_accepted);
+}
+
+/* ---- the stationary operand of the next fold loads while this one streams ---- */
+
+static void plan_preload(struct state *s, uint64_t from) {
+  struct plan *p = &s->plan;
+  if (s->streamed) from = tsr_max_u64(from, s->stream_start);
+  p->S0 = s->p->rows;
+  p->S = load_cycles(s, from);
+  p->start = from + p->S;
+  if (s->streamed) p->start = tsr_max_u64(p->start, s->stream_end);
+  /* Of the gap since the last stream, what preloading cannot hide is fill. */
+  uint64_t gap = s->streamed ? p->start - s->stream_end : p->start - from;
+  uint64_t fill = !s->streamed ? p->S0 : p->S0 > s->stream_T ? p->S0 - s->stream_T : 0;
+  fill = tsr_min_u64(fill, gap);
+  uint64_t late = tsr_min_u64(p->S - p->S0, gap - fill); /* by the port */
+  span(s, TSR_SPAN_CONFLICT, p->start - fill - late, late);
+  span(s, TSR_SPAN_FILL, p->start - fill, fill);
+  p->T0 = s->f.T;
+  p->T = stream_cycles(s, p->start);
+  p->gate = p->start + s->p->rows;
+  count(s, p->T, late + (p->T - p->T0));
+  s->streamed = true;
+  s->stream_start = p->start;
+  s->stream_T = p->T;
+  s->finished = !next_fold(s);
+  at(s, p->start, s->finished ? on_accepted : run_fold);
+}
+
+static void settle_preload(struct state *s, uint64_t stall, bool finished) {
+  const struct plan *p = &s->plan;
+  s->stream_end = report_stream(s, p->start, s->p->rows, stall);
+  uint64_t last = p->start + p->T + stall; /* its last product enters, or would */
+  if (stall) s->stream_end = tsr_max_u64(s->stream_end, now_cycle(s));
+  if (finished) finish(s, s->stream_end, tsr_max_u64(last, s->stream_end) + skew(s->p));
+}
+
+/* ---- gates ---- */
+
+static void begin(struct state *s);
+
+static void settle(struct state *s, uint64_t stall) {
+  bool finished = s->finished;
+  s->settling = s->at_gate = false;
+  if (preloads(s))
+    settle_preload(s, stall, finished);
+  else
+    settle_serial(s, stall);
+  if (!s->deferred) return;
+  s->deferred = false;
+  if (s->next_req)
+    begin(s);
+  else
+    run_fold(s);
+}
+
+static void on_gate(void *arg) {
+  struct state *s = arg;
+  if (gate_closed(s))
+    s->at_gate = true;
+  else
+    settle(s, 0);
+}
+
+static void open(void *vs) {
+  struct state *s = vs;
+  s->opened++;
+  if (s->at_gate && !gate_closed(s)) settle(s, now_cycle(s) - s->plan.gate);
 }
 
 static void run_fold(void *arg) {
   struct state *s = arg;
+  if (s->settling) { /* the fold before decides when this one can start */
+    s->deferred = true;
+    s->deferred_cycle = now_cycle(s);
+    return;
+  }
   set_fold(s);
+  bool closed = gate_closed(s) && (flow_of(s->p)->stationary || s->f.last_k);
+  uint64_t from = s->deferred_cycle ? s->deferred_cycle : now_cycle(s);
+  s->deferred_cycle = 0;
   if (preloads(s))
-    run_preload(s);
+    plan_preload(s, from);
   else
-    run_serial(s);
+    plan_serial(s);
+  if (closed) {
+    s->settling = true;
+    s->env->at(s->env->engine, at_cycle(s, s->plan.gate), TSR_PRIO_TILE, on_gate, s);
+  } else {
+    settle(s, 0);
+  }
+}
+
+static void begin(struct state *s) {
+  const struct tsr_mm_req *q = s->next_req;
+  s->req = q;
+  s->ticket = s->next_ticket;
+  s->next_req = NULL;
+  s->group = s->row0 = s->col0 = 0;
+  if (q->gated) s->ordinal = ++s->gated;
+  if (q->m && q->n && q->k && q->groups) {
+    run_fold(s);
+    return;
+  }
+  uint64_t now = tsr_max_u64(now_cycle(s), s->free); /* wholly outside: no work */
+  finish(s, now, now);
+  at(s, now, on_accepted);
 }
 
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   struct state *s = vs;
-  s->req = &req->mm;
-  s->ticket = t;
-  s->group = s->row0 = s->col0 = 0;
-  if (req->mm.m && req->mm.n && req->mm.k && req->mm.groups) {
-    run_fold(s);
+  s->next_req = &req->mm;
+  s->next_ticket = t;
+  if (s->settling) {
+    s->deferred = true;
+    s->deferred_cycle = now_cycle(s);
     return;
   }
-  uint64_t at = tsr_max_u64(now_cycle(s), s->free); /* wholly outside: no work */
-  finish(s, at, at, at);
+  begin(s);
 }
 
 static void end(void *vs) {
   struct state *s = vs;
   if (s->streamed) span(s, TSR_SPAN_DRAIN, s->stream_end, skew(s->p));
   s->streamed = false;
+  s->gated = s->opened = s->ordinal = 0;
 }
 
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
@@ -354,7 +487,7 @@ static uint64_t peak(const void *vp) {
 }
 
 static const struct tsr_unit_ops unit = {
-    .start = start, .end = end, .estimate = estimate, .peak = peak};
+    .start = start, .open = open, .end = end, .estimate = estimate, .peak = peak};
 static const struct tsr_port ports[] = {
     {"a", "sram"}, {"b", "sram"}, {"c", "sram"}, {NULL, NULL}};
 

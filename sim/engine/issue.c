@@ -131,7 +131,7 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, int *unit) {
       break;
     }
     case TSR_ISA_WAIT:
-      *op = (struct tsri_op){.kind = TSRI_OP_WAIT, .sem = (int)in->f[1]};
+      *op = (struct tsri_op){.kind = TSRI_OP_WAIT, .sem = (int)in->f[1], .when = (int)in->f[2]};
       *unit = (int)in->f[0];
       return true;
     case TSR_ISA_SIGNAL:

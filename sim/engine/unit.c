@@ -16,9 +16,21 @@ static void show(struct tsri_unit *u) {
   u->vcd_state = u->in_flight ? VCD_WORKING : u->blocked ? VCD_WAITING : VCD_IDLE;
 }
 
+/* Lets the oldest closed gate of a unit go, if it waits for this semaphore. */
+static void open_gate(struct tsri_unit *u, int sem) {
+  struct tsr_engine *e = u->e;
+  if (!u->closed || u->closed_sem != sem || !e->sem[sem].value) return;
+  e->sem[sem].value--;
+  u->closed--;
+  u->account.waited = true;
+  u->account.late = e->sem[sem].late;
+  u->inst->ops->unit->open(u->inst->state);
+}
+
 static void signal_sem(struct tsr_engine *e, int sem, struct tsri_late late) {
   e->sem[sem].value++;
   e->sem[sem].late = late;
+  for (int i = 0; i < TSR_ISA_UNITS; i++) open_gate(&e->unit[i], sem);
   for (int i = 0; i < TSR_ISA_UNITS; i++)
     if (e->unit[i].blocked && e->unit[i].blocked_sem == sem) touch(&e->unit[i]);
 }
@@ -62,6 +74,20 @@ static void on_done(struct tsr_ticket *t) {
   tsri_units_progress(u->e);
 }
 
+/* Whether the next request's gate is closed; takes from its semaphore if not. */
+static bool gate_closed(struct tsri_unit *u) {
+  int sem = u->gate_sem;
+  u->gate_sem = -1;
+  if (sem < 0) return false;
+  if (!u->closed && u->e->sem[sem].value) {
+    u->e->sem[sem].value--;
+    return false;
+  }
+  u->closed++;
+  u->closed_sem = sem;
+  return true;
+}
+
 static void start(struct tsri_unit *u, const struct tsr_req *req) {
   struct tsri_flight *f = NULL;
   for (unsigned i = 0; i < TSR_TICKETS_MAX && !f; i++)
@@ -69,6 +95,7 @@ static void start(struct tsri_unit *u, const struct tsr_req *req) {
   TSR_CHECK(f);
   f->ticket = (struct tsr_ticket){on_accepted, on_consumed, on_done, {0, 0}};
   f->req = *req;
+  if (gate_closed(u)) f->req.mm.gated = true;
   f->unit = u;
   f->used = true;
   f->consumed = f->done = false;
@@ -111,12 +138,21 @@ static bool take(struct tsri_unit *u, int sem) {
   return false;
 }
 
+/* A wait for the result of the next request blocks nothing yet. */
+static bool set_gate(struct tsri_unit *u, const struct tsri_op *op) {
+  if (op->when != TSR_GATE_RESULT || !u->inst->ops->unit->open || u->gate_sem >= 0)
+    return false;
+  if (u->closed && u->closed_sem != op->sem) return false;
+  u->gate_sem = op->sem;
+  return true;
+}
+
 /* Does what the head of the queue asks for; false when it must wait. */
 static bool step(struct tsri_unit *u) {
   const struct tsri_op *op = &u->queue[u->head];
   switch (op->kind) {
   case TSRI_OP_WAIT:
-    if (!take(u, op->sem)) return false;
+    if (!set_gate(u, op) && !take(u, op->sem)) return false;
     break;
   case TSRI_OP_SIGNAL:
     if (!attach(u, op)) return false;
@@ -191,6 +227,8 @@ void tsri_units_reset(struct tsr_engine *e) {
     u->dirty = true;
     u->blocked = false;
     u->last = NULL;
+    u->gate_sem = -1;
+    u->closed = 0;
     tsri_account_open(&u->account, e->start_cycle);
   }
 }
@@ -203,5 +241,6 @@ void tsri_units_explain(const struct tsr_engine *e, struct tsr_str *out) {
     if (u->blocked)
       tsr_str_addf(out, ", waits for s%d since cycle %" PRIu64, u->blocked_sem,
                    u->blocked_cycle);
+    if (u->closed) tsr_str_addf(out, ", %u results wait for s%d", u->closed, u->closed_sem);
   }
 }
