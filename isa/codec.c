@@ -11,6 +11,14 @@ static bool fits(const struct tsri_field *f, int64_t v) {
   return v >= 0 && (uint64_t)v <= mask(f->width); /* narrow fields are unsigned */
 }
 
+bool tsri_operands_fit(const struct tsr_inst *i) {
+  if (i->op >= TSR_ISA_OP_COUNT) return false;
+  const struct tsri_row *row = &tsri_rows[i->op];
+  for (int j = 0; j < TSR_ISA_FIELDS_MAX && row->field[j].name; j++)
+    if (!fits(&row->field[j], i->f[j])) return false;
+  return true;
+}
+
 size_t tsr_isa_encode(const struct tsr_inst *i, uint64_t words[TSR_ISA_WORDS_MAX]) {
   TSR_CHECK(i->op < TSR_ISA_OP_COUNT);
   const struct tsri_row *row = &tsri_rows[i->op];

@@ -30,4 +30,7 @@ struct tsri_kind_row {
 };
 extern const struct tsri_kind_row tsri_kinds[TSRI_KINDS];
 
+/* Whether the opcode is known and every operand has a code. */
+bool tsri_operands_fit(const struct tsr_inst *i);
+
 #endif

@@ -11,6 +11,12 @@ static enum tsr_status bad(struct tsr_err *err, size_t at, const char *what) {
   return tsr_err_set(err, TSR_INPUT, "instruction %zu: %s", at, what);
 }
 
+static enum tsr_status check_fits(const struct tsr_program *p, struct tsr_err *err) {
+  for (size_t i = 0; i < p->n; i++)
+    if (!tsri_operands_fit(&p->inst[i])) return bad(err, i, "an operand is outside its range");
+  return TSR_OK;
+}
+
 /* Loops close in the order opposite to their opening and are not reopened inside
  * themselves. */
 static enum tsr_status check_loops(const struct tsr_program *p, struct tsr_err *err) {
@@ -45,6 +51,8 @@ static enum tsr_status check_operands(const struct tsr_program *p, struct tsr_er
       return bad(err, i, "size and tile are at least 1");
     if (in->op == TSR_ISA_TENSOR && in->f[1] == 0)
       return bad(err, i, "an element has at least 1 byte");
+    for (int j = 0; in->op == TSR_ISA_MM && j < 5; j++)
+      if (in->f[j] == 0) return bad(err, i, "bytes of an element and the rate are at least 1");
     if (in->op == TSR_ISA_HALT && i + 1 != p->n) return bad(err, i, "halt before the end");
   }
   return TSR_OK;
@@ -53,7 +61,8 @@ static enum tsr_status check_operands(const struct tsr_program *p, struct tsr_er
 enum tsr_status tsr_isa_check(const struct tsr_program *p, struct tsr_err *err) {
   if (p->n == 0 || p->inst[p->n - 1].op != TSR_ISA_HALT)
     return bad(err, p->n, "a program ends with halt");
-  enum tsr_status st = check_loops(p, err);
+  enum tsr_status st = check_fits(p, err);
+  if (!st) st = check_loops(p, err);
   return st ? st : check_operands(p, err);
 }
 

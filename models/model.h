@@ -151,12 +151,22 @@ struct tsr_estimate {
 
 /* ---- role tables ---- */
 
+/* A train of bursts of one size, in the order in which the memory sees them. */
+enum { TSR_TRAIN_MAX = 32 };
+struct tsr_train {
+  uint32_t n;
+  uint32_t burst_bytes;
+  bool write;
+  uint64_t addr[TSR_TRAIN_MAX];
+  uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
+  uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began */
+  uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
+};
+
 struct tsr_memory_ops {
-  /* Serves a burst of `bytes` at `addr`, not before `earliest_fs`: *start_fs when
-   * service began, *end_fs when its last byte arrived.  Calls come in the order
-   * in which the memory sees the bursts. */
-  void (*burst)(void *state, uint64_t addr, uint64_t bytes, bool write, uint64_t earliest_fs,
-                uint64_t *start_fs, uint64_t *end_fs);
+  /* Serves a train.  Returns the time for which the memory stood idle between its
+   * bursts, or since `from_fs`, because they were not ready. */
+  uint64_t (*serve)(void *state, struct tsr_train *t, uint64_t from_fs);
   /* When the next burst could start at the earliest. */
   uint64_t (*free_fs)(void *state);
   /* Unloaded time between the end of a burst's service and its last byte. */
@@ -169,11 +179,10 @@ struct tsr_memory_ops {
 };
 
 struct tsr_buffer_ops {
-  /* The DMA side moves `bytes` (write: into the buffer), ready at `ready_fs`;
-   * returns when the port has taken them, and in *waited_fs (added) how much of
-   * that the tile's use of the port cost. */
-  uint64_t (*dma)(void *state, uint64_t bytes, bool write, uint64_t ready_fs,
-                  uint64_t *waited_fs);
+  /* The DMA side moves n units of `bytes` (write: into the buffer); unit i is ready at
+   * time_fs[i], which becomes when the port has taken it.  Returns how much time the
+   * tile's use of the port cost. */
+  uint64_t (*dma)(void *state, uint64_t bytes, bool write, uint32_t n, uint64_t *time_fs);
   /* The tile side moves `read` and `write` bytes over a phase of `cycles` from
    * `start_cycle`; returns the cycles that the phase takes (>= cycles).  The tile
    * goes before the DMA side. */

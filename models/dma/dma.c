@@ -8,11 +8,11 @@
  *
  * Two engines meet at the DRAM: while both have work, a burst is issued only when
  * its window slot is open, so that each can use the other's gaps; bursts are
- * issued TRAIN at a time per event. */
+ * issued in trains, one event a train. */
 #include "models/dma/walk.h"
 #include "models/models_int.h"
 
-enum { TRAIN = 32, OUTSTANDING_MAX = 65536, IN_FLIGHT_MAX = 2 * TSR_TICKETS_MAX };
+enum { OUTSTANDING_MAX = 65536, IN_FLIGHT_MAX = 2 * TSR_TICKETS_MAX };
 
 struct params {
   uint64_t outstanding, burst;
@@ -55,8 +55,9 @@ struct state {
   const struct tsr_req *req;
   struct tsr_ticket *ticket;
   struct tsri_walk walk;
-  bool have; /* addr is a burst not yet issued */
-  uint64_t addr;
+  bool have; /* held is the address of a burst not yet issued */
+  uint64_t held;
+  struct tsr_train train;
   uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
   bool port_limited; /* the scratchpad's port is slower than the memory */
@@ -143,48 +144,65 @@ static void finish(struct state *s) {
   e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, f);
 }
 
-/* Issues one burst; its data are ready no earlier than `earliest_fs`. */
-static void issue(struct state *s, uint64_t earliest_fs) {
+/* Collects the next train: bursts whose window slots are known, and while the other
+ * engine has work only those that can start at once.  *open_fs: when the first burst
+ * left out can start; false: the transfer has no more. */
+static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
+  bool shared = s->other && s->other->active;
+  uint64_t free = shared ? s->mem->ops->memory->free_fs(s->mem->state) : 0, slot = s->slot;
+  uint64_t max = tsr_min_u64(TSR_TRAIN_MAX, s->p->outstanding);
+  struct tsr_train *t = &s->train;
+  for (t->n = 0; t->n < max; t->n++) {
+    if (!s->have && !tsri_walk_next(&s->walk, &s->held)) return false;
+    s->have = true;
+    uint64_t open = tsr_max_u64(s->window_end_fs[slot], now);
+    if (shared && open > now && open > free) {
+      *open_fs = open;
+      return true;
+    }
+    t->addr[t->n] = s->held;
+    t->ready_fs[t->n] = open;
+    s->have = false;
+    slot = slot + 1 == s->p->outstanding ? 0 : slot + 1;
+  }
+  *open_fs = 0;
+  return true;
+}
+
+static void issue(struct state *s) {
   const struct tsr_memory_ops *mem = s->mem->ops->memory;
   struct tsr_instance *buf = s->req->xfer.buffer;
-  uint64_t start, end, free = tsr_max_u64(mem->free_fs(s->mem->state), s->start_fs);
+  struct tsr_train *t = &s->train;
+  if (t->n == 0) return;
   if (s->write) {
-    s->read_end_fs = buf->ops->buffer->dma(buf->state, s->p->burst, false, earliest_fs,
-                                           &s->port_wait_fs);
-    earliest_fs = s->read_end_fs;
+    s->port_wait_fs +=
+        buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
+    s->read_end_fs = t->ready_fs[t->n - 1];
   }
-  mem->burst(s->mem->state, s->addr, s->p->burst, s->write, earliest_fs, &start, &end);
-  s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, end);
+  s->window_fs += mem->serve(s->mem->state, t, s->start_fs);
+  s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
   if (!s->write)
-    end = buf->ops->buffer->dma(buf->state, s->p->burst, true, end, &s->port_wait_fs);
-  if (start > free) s->window_fs += start - free;
-  s->window_end_fs[s->slot] = end;
-  s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
-  s->last_start_fs = start;
-  s->end_fs = tsr_max_u64(s->end_fs, end);
-  s->counters[BURSTS]++;
+    s->port_wait_fs += buf->ops->buffer->dma(buf->state, t->burst_bytes, true, t->n, t->end_fs);
+  for (uint32_t i = 0; i < t->n; i++) {
+    s->window_end_fs[s->slot] = t->end_fs[i];
+    s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
+    s->end_fs = tsr_max_u64(s->end_fs, t->end_fs[i]);
+  }
+  s->last_start_fs = t->start_fs[t->n - 1];
+  s->counters[BURSTS] += t->n;
 }
 
 static void pump(void *arg) {
   struct state *s = arg;
   const struct tsr_env *e = s->env;
-  uint64_t now = e->now_fs(e->engine);
-  bool shared = s->other && s->other->active;
-  for (int n = 0; n < TRAIN; n++) {
-    if (!s->have && !tsri_walk_next(&s->walk, &s->addr)) {
-      finish(s);
-      return;
-    }
-    s->have = true;
-    uint64_t open = tsr_max_u64(s->window_end_fs[s->slot], now);
-    if (shared && open > now && open > s->mem->ops->memory->free_fs(s->mem->state)) {
-      e->at(e->engine, open, TSR_PRIO_DMA, pump, s);
-      return;
-    }
-    issue(s, open);
-    s->have = false;
-  }
-  e->at(e->engine, tsr_max_u64(s->last_start_fs, now), TSR_PRIO_DMA, pump, s);
+  uint64_t now = e->now_fs(e->engine), open_fs = 0;
+  bool more = collect(s, now, &open_fs);
+  issue(s);
+  if (!more)
+    finish(s);
+  else
+    e->at(e->engine, tsr_max_u64(open_fs ? open_fs : s->last_start_fs, now), TSR_PRIO_DMA,
+          pump, s);
 }
 
 /* Whether the buffer's port moves less than the memory. */
@@ -211,6 +229,8 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->window_fs = s->port_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
   s->port_limited = slower(req->xfer.buffer, s->mem, e->clock_hz);
+  s->train.burst_bytes = (uint32_t)s->p->burst;
+  s->train.write = s->write;
   tsri_walk_init(&s->walk, &req->xfer.box, s->p->burst);
   pump(s);
 }
@@ -230,7 +250,7 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   }
   uint64_t bursts;
   if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 2;
-  *out = (struct tsr_estimate){.events = 3 + bursts / TRAIN};
+  *out = (struct tsr_estimate){.events = 3 + bursts / TSR_TRAIN_MAX};
 }
 
 static const struct tsr_unit_ops unit = {.start = start, .end = end, .estimate = estimate};

@@ -2,7 +2,8 @@
  *
  * A burst takes the next channel in turn (an ideal interleave: no address ever
  * favours a channel; conflicts by address are another model's subject), is served
- * there at bandwidth/channels, and its last byte arrives max(latency, service)
+ * there at bandwidth/channels (as channels times the bytes at the whole bandwidth,
+ * so that no fraction of a B/s is lost), and its last byte arrives max(latency, service)
  * after service began.  Channels pipeline: latency does not occupy them. */
 #include "models/server.h"
 #include "models/models_int.h"
@@ -51,25 +52,30 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   struct state *s = vs;
   s->p = vp;
   s->counters = w->self->counters;
-  uint64_t rate = s->p->bandwidth == TSR_UNLIMITED
-                      ? TSR_UNLIMITED
-                      : tsr_max_u64(s->p->bandwidth / s->p->channels, 1);
-  for (uint64_t i = 0; i < s->p->channels; i++) tsr_server_init(&s->channel[i], rate);
+  for (uint64_t i = 0; i < s->p->channels; i++)
+    tsr_server_init(&s->channel[i], s->p->bandwidth);
   return TSR_OK;
 }
 
-static void burst(void *vs, uint64_t addr, uint64_t bytes, bool write, uint64_t earliest_fs,
-                  uint64_t *start_fs, uint64_t *end_fs) {
-  (void)addr;
+static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   struct state *s = vs;
-  struct tsr_server *c = &s->channel[s->next];
-  s->next = s->next + 1 == s->p->channels ? 0 : s->next + 1;
-  uint64_t start, served = tsr_server_take(c, bytes, earliest_fs, &start);
-  uint64_t arrives = UINT64_MAX;
-  (void)tsr_add_u64(start, s->p->latency, &arrives);
-  s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes;
-  *start_fs = start;
-  *end_fs = tsr_max_u64(served, arrives);
+  uint64_t idle = 0, next = s->next;
+  /* n channels of 1/n of the rate each, exactly: n times the bytes at the whole rate */
+  const uint64_t work = t->burst_bytes * s->p->channels;
+  for (uint32_t i = 0; i < t->n; i++) {
+    struct tsr_server *c = &s->channel[next];
+    uint64_t could = tsr_max_u64(c->free_fs, from_fs), start;
+    uint64_t served = tsr_server_take(c, work, t->ready_fs[i], &start);
+    uint64_t arrives = start + s->p->latency;
+    if (arrives < start) arrives = UINT64_MAX;
+    if (start > could) idle += start - could;
+    t->start_fs[i] = start;
+    t->end_fs[i] = tsr_max_u64(served, arrives);
+    next = next + 1 == s->p->channels ? 0 : next + 1;
+  }
+  s->next = next;
+  s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
+  return idle;
 }
 
 static uint64_t free_fs(void *vs) {
@@ -81,7 +87,7 @@ static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   struct state *s = vs;
   struct tsr_server one = s->channel[0];
   if (one.rate_bytes_per_s == TSR_UNLIMITED) return s->p->latency;
-  tsr_server_set_unit(&one, bytes);
+  tsr_server_set_unit(&one, bytes * s->p->channels);
   return s->p->latency > one.quot ? s->p->latency - one.quot : 0;
 }
 
@@ -90,7 +96,7 @@ static uint64_t capacity(const void *vp) { return ((const struct params *)vp)->c
 static uint64_t channels(const void *vp) { return ((const struct params *)vp)->channels; }
 static uint64_t latency(const void *vp) { return ((const struct params *)vp)->latency; }
 
-static const struct tsr_memory_ops memory = {.burst = burst,
+static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,
                                              .pipe_fs = pipe_fs,
                                              .bandwidth = rate,

@@ -104,18 +104,21 @@ static uint64_t kept_waiting(const struct state *s, const struct tsr_server *por
   return 0;
 }
 
-static uint64_t dma(void *vs, uint64_t bytes, bool write, uint64_t ready_fs,
-                    uint64_t *waited_fs) {
+static uint64_t dma(void *vs, uint64_t bytes, bool write, uint32_t n, uint64_t *time_fs) {
   struct state *s = vs;
-  s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes;
-  if (s->bytes_per_cycle == TSR_UNLIMITED) return ready_fs;
+  s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes * n;
+  if (s->bytes_per_cycle == TSR_UNLIMITED) return 0;
   struct tsr_server *port = &s->dma[s->p->ports == PORTS_1RW ? 0 : write];
   if (bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
-  uint64_t from = tsr_max_u64(ready_fs, port->free_fs), start;
-  uint64_t wait = kept_waiting(s, port, write, from);
-  *waited_fs += wait;
-  s->counters[DMA_WAIT_FS] += wait;
-  return tsr_server_take(port, bytes, wait ? from + wait : ready_fs, &start);
+  uint64_t waited = 0, start;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
+    uint64_t wait = kept_waiting(s, port, write, from);
+    waited += wait;
+    time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
+  }
+  s->counters[DMA_WAIT_FS] += waited;
+  return waited;
 }
 
 static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,

@@ -40,6 +40,8 @@ int cmd_choice(const struct argp_state *state, const char *option, const char *c
 
 /* Prints text to stdout; a full disk or a closed pipe is TSR_STORE. */
 enum tsr_status cmd_print(struct cmd_ctx *ctx, const char *text);
+/* At exit: what argp itself printed (--help) must have been written, else exit 5. */
+void cmd_check_stdout(void);
 enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct tsr_store **out);
 /* Closes and keeps the first status. */
 enum tsr_status cmd_close(struct cmd_ctx *ctx, struct tsr_store *s, enum tsr_status st);

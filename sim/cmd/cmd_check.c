@@ -59,8 +59,12 @@ static enum tsr_status check_file(const char *path, char **what, struct tsr_err 
     return TSR_OK;
   }
   if (tsr_str_ends(path, ".bin")) return check_program(path, what, err);
+  /* A bare word would name a built-in network. */
+  char *file = tsr_mem_printf(strpbrk(path, "/.") ? "%s" : "./%s", path);
+  if (!file) return tsr_err_nomem(err);
   struct tsr_graph *g;
-  enum tsr_status st = tsr_workload_read(path, NULL, 0, &g, err);
+  enum tsr_status st = tsr_workload_read(file, NULL, 0, &g, err);
+  tsr_mem_free(file);
   if (st) return st;
   *what = tsr_mem_printf("workload %s, %zu operators", g->name, g->n_ops);
   tsr_graph_destroy(g);
@@ -128,6 +132,21 @@ static error_t parse_config(int key, char *arg, struct argp_state *state) {
   }
 }
 
+static void key_json(void *arg, const char *key, const struct tsr_param *row) {
+  struct tsr_str *out = arg;
+  bool first = out->n && out->p[out->n - 1] == '[';
+  tsr_str_addf(out, "%s{\"key\": \"%s\", \"default\": ", first ? "" : ", ", key);
+  if (row->def)
+    tsr_str_add_json(out, row->def);
+  else
+    tsr_str_add(out, "null"); /* required */
+  tsr_str_add(out, ", \"doc\": ");
+  tsr_str_add_json(out, row->doc);
+  tsr_str_add(out, ", \"source\": ");
+  tsr_str_add_json(out, row->src);
+  tsr_str_add(out, "}");
+}
+
 static void print_key(void *arg, const char *key, const struct tsr_param *row) {
   struct tsr_str *out = arg;
   tsr_str_addf(out, "%-22s %-10s %s (%s)\n", key, row->def ? row->def : "required", row->doc,
@@ -173,10 +192,15 @@ CMD(config) {
   struct tsr_str out = TSR_STR_INIT;
   struct tsr_machine *m = NULL;
   enum tsr_status st = TSR_OK;
-  if (a.keys)
+  if (a.keys && ctx->json) {
+    tsr_str_add(&out, "{\"keys\": [");
+    tsr_machine_keys(key_json, &out);
+    tsr_str_add(&out, "]}\n");
+  } else if (a.keys) {
     tsr_machine_keys(print_key, &out);
-  else
+  } else {
     st = tsr_machine_read(a.arch, NULL, a.sets, a.n_sets, &m, &ctx->err);
+  }
   if (!st && m) {
     if (ctx->json)
       config_json(m, &out);

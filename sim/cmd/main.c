@@ -82,17 +82,59 @@ static int unknown(const char *name) {
   return tsr_status_exit(TSR_USAGE);
 }
 
-CMD(help) {
-  (void)argc;
-  (void)argv;
-  struct tsr_str s = TSR_STR_INIT;
-  tsr_str_add(&s, "usage: tessera COMMAND [options]\n\n");
+struct help_args { const struct cmd *command; };
+
+static error_t parse_help(int key, char *arg, struct argp_state *state) {
+  struct help_args *a = ((struct cmd_input *)state->input)->own;
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  if (a->command) cmd_usage_error(state, "help takes one command, got '%s' too", arg);
+  a->command = find(arg);
+  if (!a->command) exit(unknown(arg));
+  return 0;
+}
+
+static void list_text(struct tsr_str *s) {
+  tsr_str_add(s, "usage: tessera COMMAND [options]\n\n");
   for (const struct cmd *c = cmd_table; c->name; c++)
-    tsr_str_addf(&s, "  %-9s %s\n", c->name, c->summary);
-  tsr_str_add(&s, "\nTo begin:\n"
-                  "  tessera run --arch systolic-128 --workload resnet50\n"
-                  "  tessera roofline last -o roofline.svg\n"
-                  "`tessera COMMAND --help` tells a command's options.\n");
+    tsr_str_addf(s, "  %-9s %s\n", c->name, c->summary);
+  tsr_str_add(s, "\nTo begin:\n"
+                 "  tessera run --arch systolic-128 --workload resnet50\n"
+                 "  tessera roofline last -o roofline.svg\n"
+                 "`tessera COMMAND --help` tells a command's options.\n");
+}
+
+static void list_json(struct tsr_str *s) {
+  tsr_str_add(s, "{\"commands\": [");
+  for (const struct cmd *c = cmd_table; c->name; c++) {
+    tsr_str_addf(s, "%s{\"name\": \"%s\", \"summary\": ", c == cmd_table ? "" : ", ", c->name);
+    tsr_str_add_json(s, c->summary);
+    tsr_str_add(s, "}");
+  }
+  tsr_str_add(s, "]}\n");
+}
+
+/* argv[0] as argp shows it. */
+static enum tsr_status run_command(struct cmd_ctx *ctx, const struct cmd *c, int argc,
+                                   char **argv) {
+  static char title[32];
+  snprintf(title, sizeof title, "tessera %s", c->name);
+  argv[0] = title;
+  return c->run(ctx, argc, argv);
+}
+
+CMD(help) {
+  static const struct argp argp = {.parser = parse_help,
+                                   .args_doc = "[COMMAND]",
+                                   .doc = "Lists the commands, or tells a command's options."};
+  struct help_args a = {0};
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  if (a.command) {
+    char option[] = "--help";
+    char *args[] = {NULL, option, NULL};
+    return run_command(ctx, a.command, 2, args);
+  }
+  struct tsr_str s = TSR_STR_INIT;
+  (ctx->json ? list_json : list_text)(&s);
   enum tsr_status st = s.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, s.p);
   tsr_str_fini(&s);
   return st;
@@ -107,20 +149,19 @@ int main(int argc, char **argv) {
   signal(SIGTERM, on_signal);
   ctx.db = getenv("TESSERA_DB");
   if (!ctx.db || !*ctx.db) ctx.db = "tessera.db";
+  atexit(cmd_check_stdout);
   const char *name = argc > 1 ? argv[1] : "help";
   if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
     printf("tessera %s\n", cmd_version);
     return 0;
   }
-  if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
-  const struct cmd *c = find(name);
+  bool bare = argc < 2 || !strcmp(name, "--help") || !strcmp(name, "-h");
+  const struct cmd *c = find(bare ? "help" : name);
   if (!c) return unknown(name);
-  static char title[32]; /* argv[0] as argp shows it */
-  snprintf(title, sizeof title, "tessera %s", c->name);
-  if (argc > 1) argv[1] = title;
   if (isatty(STDERR_FILENO)) tsr_progress_sink(on_progress, NULL);
-  char *alone[] = {title, NULL};
-  enum tsr_status st = argc > 1 ? c->run(&ctx, argc - 1, argv + 1) : c->run(&ctx, 1, alone);
+  char *alone[] = {NULL, NULL};
+  enum tsr_status st =
+      argc < 2 ? run_command(&ctx, c, 1, alone) : run_command(&ctx, c, argc - 1, argv + 1);
   if (st || !ctx.quiet) print_errors(&ctx);
   tsr_err_fini(&ctx.err);
   return tsr_status_exit(st);

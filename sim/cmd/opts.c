@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
@@ -13,6 +14,7 @@ static const struct argp_option common_options[] = {
     {"json", 'j', NULL, 0, "one JSON object on standard output", -2},
     {"quiet", 'q', NULL, 0, "no progress, notes or warnings", -2},
     {"db", 'd', "PATH", 0, "the store (default tessera.db, or $TESSERA_DB)", -2},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -2}, /* as --help, which argp answers */
     {0}};
 
 static error_t parse_common(int key, char *arg, struct argp_state *state) {
@@ -23,6 +25,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
     ctx->quiet = true;
     tsr_progress_sink(NULL, NULL);
     return 0;
+  case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
   case 'd':
     if (!*arg) cmd_usage_error(state, "--db takes a path");
     ctx->db = arg;
@@ -89,9 +92,18 @@ int cmd_choice(const struct argp_state *state, const char *option, const char *c
   return -1;
 }
 
+static bool stdout_lost; /* and told */
+
 enum tsr_status cmd_print(struct cmd_ctx *ctx, const char *text) {
   if (fputs(text, stdout) >= 0 && fflush(stdout) == 0) return TSR_OK;
+  stdout_lost = true;
   return tsr_err_set(&ctx->err, TSR_STORE, "standard output cannot be written");
+}
+
+void cmd_check_stdout(void) {
+  if (stdout_lost || (fflush(stdout) == 0 && !ferror(stdout))) return;
+  fputs("error: standard output cannot be written\n", stderr);
+  _exit(tsr_status_exit(TSR_STORE));
 }
 
 enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct tsr_store **out) {

@@ -1,0 +1,251 @@
+/* One instruction: words, text, manual, all against the table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include "isa/isa_int.h"
+#include "sim/base/mem.h"
+#include "sim/base/rng.h"
+
+#define FOR_ROWS(op) for (int op = 0; op < TSR_ISA_OP_COUNT; op++)
+#define FOR_FIELDS(row, j) \
+  for (int j = 0; j < TSR_ISA_FIELDS_MAX && (row)->field[j].name; j++)
+
+static uint64_t mask(unsigned width) { return width == 64 ? UINT64_MAX : (1ull << width) - 1; }
+
+/* A value that the field takes; edges often. */
+static int64_t random_value(const struct tsri_field *f, struct tsr_rng *r) {
+  uint64_t count = tsri_kinds[f->kind].count;
+  uint64_t high = count ? count - 1 : mask(f->width);
+  switch (tsr_rng_range(r, 0, 3)) {
+  case 0: return 0;
+  case 1: return (int64_t)high;
+  default: return (int64_t)(high == UINT64_MAX ? tsr_rng_next(r) : tsr_rng_range(r, 0, high));
+  }
+}
+
+static struct tsr_inst random_inst(int op, struct tsr_rng *r) {
+  struct tsr_inst i = {.op = (uint8_t)op};
+  const struct tsri_row *row = &tsri_rows[op];
+  FOR_FIELDS(row, j) i.f[j] = random_value(&row->field[j], r);
+  return i;
+}
+
+static bool same(const struct tsr_inst *a, const struct tsr_inst *b) {
+  return a->op == b->op && !memcmp(a->f, b->f, sizeof a->f);
+}
+
+static void rows_are_well_formed(void **state) {
+  (void)state;
+  FOR_ROWS(op) {
+    const struct tsri_row *row = &tsri_rows[op];
+    assert_true(row->mnemonic && *row->mnemonic && row->doc && *row->doc);
+    assert_string_equal(tsr_isa_mnemonic((enum tsr_isa_op)op), row->mnemonic);
+    assert_string_equal(tsr_isa_doc((enum tsr_isa_op)op), row->doc);
+    assert_in_range(row->words, 1, TSR_ISA_WORDS_MAX);
+    for (int o = 0; o < op; o++) assert_string_not_equal(tsri_rows[o].mnemonic, row->mnemonic);
+  }
+}
+
+/* The opcode tells instructions apart; within one, no two fields share a bit. */
+static void no_two_encodings_overlap(void **state) {
+  (void)state;
+  FOR_ROWS(op) {
+    const struct tsri_row *row = &tsri_rows[op];
+    uint64_t used[TSR_ISA_WORDS_MAX] = {0xff};
+    FOR_FIELDS(row, j) {
+      const struct tsri_field *f = &row->field[j];
+      assert_true(f->word < row->words && f->width >= 1 && f->low + f->width <= 64);
+      uint64_t bits = mask(f->width) << f->low;
+      assert_int_equal(used[f->word] & bits, 0);
+      used[f->word] |= bits;
+      uint32_t count = tsri_kinds[f->kind].count;
+      assert_true(!count || count - 1 <= mask(f->width)); /* every value has a code */
+      for (int o = 0; o < j; o++) assert_string_not_equal(row->field[o].name, f->name);
+    }
+  }
+}
+
+static void every_row_round_trips(void **state) {
+  (void)state;
+  struct tsr_rng r = {1};
+  FOR_ROWS(op)
+  for (int i = 0; i < 5000; i++) {
+    struct tsr_inst in = random_inst(op, &r), out;
+    uint64_t words[TSR_ISA_WORDS_MAX];
+    size_t n = tsr_isa_encode(&in, words);
+    assert_int_equal(n, tsri_rows[op].words);
+    assert_int_equal(tsr_isa_decode(words, n, &out), n);
+    assert_true(same(&in, &out));
+    memset(&out, 7, sizeof out);
+    struct tsr_inst before = out;
+    for (size_t cut = 0; cut < n; cut++) /* too few words are no instruction */
+      assert_int_equal(tsr_isa_decode(words, cut, &out), 0);
+    assert_true(same(&before, &out)); /* and *out stays */
+  }
+}
+
+static void random_words_decode_canonically_or_are_refused(void **state) {
+  (void)state;
+  struct tsr_rng r = {2};
+  size_t decoded = 0;
+  for (int i = 0; i < 1000000; i++) {
+    uint64_t words[TSR_ISA_WORDS_MAX], again[TSR_ISA_WORDS_MAX];
+    for (int w = 0; w < TSR_ISA_WORDS_MAX; w++) words[w] = tsr_rng_next(&r);
+    if (i % 4) { /* mostly near to an instruction: a known opcode, few high bits */
+      words[0] &= mask((unsigned)tsr_rng_range(&r, 8, 40));
+      words[0] = (words[0] & ~0xffull) | tsr_rng_range(&r, 0, TSR_ISA_OP_COUNT);
+    }
+    struct tsr_inst in;
+    size_t n = tsr_isa_decode(words, TSR_ISA_WORDS_MAX, &in);
+    if (!n) continue;
+    decoded++;
+    assert_int_equal(tsr_isa_encode(&in, again), n);
+    assert_memory_equal(words, again, n * sizeof *words);
+  }
+  assert_in_range(decoded, 50000, 950000); /* both outcomes were seen */
+}
+
+static void bits_that_no_field_covers_are_refused(void **state) {
+  (void)state;
+  struct tsr_rng r = {3};
+  FOR_ROWS(op) {
+    const struct tsri_row *row = &tsri_rows[op];
+    uint64_t used[TSR_ISA_WORDS_MAX] = {0xff};
+    FOR_FIELDS(row, j)
+    used[row->field[j].word] |= mask(row->field[j].width) << row->field[j].low;
+    for (int i = 0; i < 20; i++) {
+      struct tsr_inst in = random_inst(op, &r), out;
+      uint64_t words[TSR_ISA_WORDS_MAX];
+      size_t n = tsr_isa_encode(&in, words);
+      for (size_t w = 0; w < n; w++)
+        for (int b = 0; b < 64; b++) {
+          if (used[w] >> b & 1) continue;
+          words[w] ^= 1ull << b;
+          assert_int_equal(tsr_isa_decode(words, n, &out), 0);
+          words[w] ^= 1ull << b;
+        }
+    }
+  }
+}
+
+/* Codes of a list's field beyond the list, and opcodes beyond the table. */
+static void values_outside_a_list_are_refused(void **state) {
+  (void)state;
+  struct tsr_inst out;
+  for (uint64_t op = TSR_ISA_OP_COUNT; op < 256; op++) {
+    uint64_t words[TSR_ISA_WORDS_MAX] = {op};
+    assert_int_equal(tsr_isa_decode(words, TSR_ISA_WORDS_MAX, &out), 0);
+  }
+  FOR_ROWS(op)
+  FOR_FIELDS(&tsri_rows[op], j) {
+    const struct tsri_field *f = &tsri_rows[op].field[j];
+    uint32_t count = tsri_kinds[f->kind].count;
+    for (uint64_t v = count; count && v <= mask(f->width) && v < count + 300u; v++) {
+      struct tsr_inst in = {.op = (uint8_t)op};
+      uint64_t words[TSR_ISA_WORDS_MAX];
+      size_t n = tsr_isa_encode(&in, words);
+      words[f->word] |= v << f->low;
+      assert_int_equal(tsr_isa_decode(words, n, &out), 0);
+    }
+  }
+}
+
+static char *text_of(const struct tsr_inst *i) {
+  struct tsr_str s = TSR_STR_INIT;
+  tsr_isa_print(i, &s);
+  char *text = tsr_str_take(&s);
+  assert_non_null(text);
+  return text;
+}
+
+static void known_instructions_have_known_text(void **state) {
+  (void)state;
+  static const struct {
+    struct tsr_inst i;
+    const char *text;
+  } rows[] = {
+      {{TSR_ISA_TENSOR, {2, 4, 4096}}, "tensor t2, elem=4, base=4096"},
+      {{TSR_ISA_DIM, {0, 3, -1, 64}}, "dim t0, i=3, size=18446744073709551615, stride=64"},
+      {{TSR_ISA_BOX, {1, 0, 8, 2}}, "box t1, i=0, extent=8, step=2"},
+      {{TSR_ISA_START, {0, 1, -3}}, "start t0, i=1, value=-3"},
+      {{TSR_ISA_WALK, {0, 1, 2, -7}}, "walk t0, i=1, l2, delta=-7"},
+      {{TSR_ISA_AXIS, {4, 15, 9, 3}}, "axis n, none, size=9, tile=3"},
+      {{TSR_ISA_SEM, {15, 2}}, "sem s15, value=2"},
+      {{TSR_ISA_LOOP, {0, 5}}, "loop l0, trips=5"},
+      {{TSR_ISA_END, {0}}, "end l0"},
+      {{TSR_ISA_WAIT, {1, 3, 0}}, "wait tile, s3, start"},
+      {{TSR_ISA_WAIT, {1, 2, 1}}, "wait tile, s2, result"},
+      {{TSR_ISA_SIGNAL, {0, 4, 1}}, "signal load, s4, done"},
+      {{TSR_ISA_LOAD, {0, 1}}, "load t0, b"},
+      {{TSR_ISA_STORE, {2, 2}}, "store t2, c"},
+      {{TSR_ISA_MM, {2, 2, 4, 2, 1}}, "mm a=2, b=2, acc=4, out=2, rate=1"},
+      {{TSR_ISA_HALT, {0}}, "halt"},
+  };
+  bool seen[TSR_ISA_OP_COUNT] = {false};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char *text = text_of(&rows[i].i);
+    assert_string_equal(text, rows[i].text);
+    tsr_mem_free(text);
+    seen[rows[i].i.op] = true;
+  }
+  FOR_ROWS(op) assert_true(seen[op]); /* a new instruction needs a row here */
+}
+
+static void different_instructions_have_different_text(void **state) {
+  (void)state;
+  struct tsr_rng r = {4};
+  for (int i = 0; i < 20000; i++) {
+    int op = (int)tsr_rng_range(&r, 0, TSR_ISA_OP_COUNT - 1);
+    struct tsr_inst a = random_inst(op, &r), b = random_inst(op, &r);
+    if (i % 2) { /* only one operand differs */
+      b = a;
+      int j = (int)tsr_rng_range(&r, 0, TSR_ISA_FIELDS_MAX - 1);
+      if (tsri_rows[op].field[j].name) b.f[j] = random_value(&tsri_rows[op].field[j], &r);
+    }
+    char *x = text_of(&a), *y = text_of(&b);
+    assert_int_equal(!strcmp(x, y), same(&a, &b));
+    tsr_mem_free(x);
+    tsr_mem_free(y);
+  }
+}
+
+static void the_manual_tells_every_instruction_and_operand(void **state) {
+  (void)state;
+  struct tsr_str s = TSR_STR_INIT;
+  tsr_isa_manual(&s);
+  assert_non_null(s.p);
+  const char *at = s.p;
+  FOR_ROWS(op) {
+    const struct tsri_row *row = &tsri_rows[op];
+    at = strstr(at, row->mnemonic);
+    assert_non_null(at);
+    assert_non_null(strstr(at, row->doc));
+    FOR_FIELDS(row, j) {
+      at = strstr(at, row->field[j].name);
+      assert_non_null(at);
+      const char *const *names = tsri_kinds[row->field[j].kind].names;
+      for (int v = 0; names && names[v]; v++) assert_non_null(strstr(at, names[v]));
+    }
+  }
+  tsr_str_fini(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_well_formed),
+      cmocka_unit_test(no_two_encodings_overlap),
+      cmocka_unit_test(every_row_round_trips),
+      cmocka_unit_test(random_words_decode_canonically_or_are_refused),
+      cmocka_unit_test(bits_that_no_field_covers_are_refused),
+      cmocka_unit_test(values_outside_a_list_are_refused),
+      cmocka_unit_test(known_instructions_have_known_text),
+      cmocka_unit_test(different_instructions_have_different_text),
+      cmocka_unit_test(the_manual_tells_every_instruction_and_operand),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
