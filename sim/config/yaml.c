@@ -232,7 +232,7 @@ static enum tsr_status place(struct reader *r, struct tsr_node *n) {
 }
 
 static enum tsr_status on_scalar(struct reader *r, const yaml_event_t *e) {
-  struct tsr_node *n;
+  struct tsr_node *n = NULL;
   const char *text = (const char *)e->data.scalar.value;
   size_t len = e->data.scalar.length;
   enum tsr_status st = node_create(r, e, TSR_NODE_SCALAR, &n);
@@ -247,7 +247,7 @@ static enum tsr_status on_scalar(struct reader *r, const yaml_event_t *e) {
 
 /* Reported, and read as an empty value, so that later mistakes are found too. */
 static enum tsr_status on_alias(struct reader *r, const yaml_event_t *e) {
-  struct tsr_node *n;
+  struct tsr_node *n = NULL;
   enum tsr_status st = node_create(r, e, TSR_NODE_SCALAR, &n);
   if (st != TSR_OK) return st;
   n->text = "*";
@@ -259,7 +259,7 @@ static enum tsr_status on_alias(struct reader *r, const yaml_event_t *e) {
 
 static enum tsr_status on_start(struct reader *r, const yaml_event_t *e,
                                 enum tsr_node_kind kind) {
-  struct tsr_node *n;
+  struct tsr_node *n = NULL;
   enum tsr_status st = node_create(r, e, kind, &n);
   if (st != TSR_OK) return st;
   if (kind == TSR_NODE_MAP)
