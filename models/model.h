@@ -79,7 +79,7 @@ struct tsr_instance {
   void *unit;       /* the engine's handle, for env->span; NULL for non-units */
 };
 
-enum { TSR_PORTS_MAX = 4 };
+enum { TSR_PORTS_MAX = 5 };
 struct tsr_wiring {
   const struct tsr_env *env;
   struct tsr_instance *self;

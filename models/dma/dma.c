@@ -254,8 +254,11 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
 }
 
 static const struct tsr_unit_ops unit = {.start = start, .end = end, .estimate = estimate};
-static const struct tsr_port ports[] = {
-    {"mem", "dram"}, {"other", "dma"}, {NULL, NULL}};
+/* Which scratchpad a transfer uses, its request says; the ports show which it may. */
+static const struct tsr_port load_ports[] = {
+    {"mem", "dram"}, {"other", "dma"}, {"a", "sram"}, {"b", "sram"}, {NULL, NULL}};
+static const struct tsr_port store_ports[] = {
+    {"mem", "dram"}, {"other", "dma"}, {"c", "sram"}, {NULL, NULL}};
 
 const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .kind = "dma.load",
@@ -264,7 +267,7 @@ const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .params_size = sizeof(struct params),
                                             .params = params,
                                             .counters = counters,
-                                            .ports = ports,
+                                            .ports = load_ports,
                                             .init = init_load,
                                             .fini = fini,
                                             .unit = &unit};
@@ -275,7 +278,7 @@ const struct tsr_component tsri_dma_store = {.abi = TSR_MODEL_ABI,
                                              .params_size = sizeof(struct params),
                                              .params = params,
                                              .counters = counters,
-                                             .ports = ports,
+                                             .ports = store_ports,
                                              .init = init_store,
                                              .fini = fini,
                                              .unit = &unit};

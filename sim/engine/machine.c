@@ -252,16 +252,16 @@ struct slot_row {
   int peer[TSR_PORTS_MAX];
 };
 static const struct slot_row slot_rows[TSR_SLOT_COUNT] = {
-    [TSR_SLOT_DRAM] = {"dram", "dram.simple", SEC_DRAM, {-1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_A] = {"core0.sram.a", "sram", SEC_A, {-1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_B] = {"core0.sram.b", "sram", SEC_B, {-1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_C] = {"core0.sram.c", "sram", SEC_C, {-1, -1, -1, -1}},
+    [TSR_SLOT_DRAM] = {"dram", "dram.simple", SEC_DRAM, {-1, -1, -1, -1, -1}},
+    [TSR_SLOT_SRAM_A] = {"core0.sram.a", "sram", SEC_A, {-1, -1, -1, -1, -1}},
+    [TSR_SLOT_SRAM_B] = {"core0.sram.b", "sram", SEC_B, {-1, -1, -1, -1, -1}},
+    [TSR_SLOT_SRAM_C] = {"core0.sram.c", "sram", SEC_C, {-1, -1, -1, -1, -1}},
     [TSR_SLOT_LOAD] = {"core0.dma.load", "dma.load", SEC_DMA,
-                       {TSR_SLOT_DRAM, TSR_SLOT_STORE, -1, -1}},
+                       {TSR_SLOT_DRAM, TSR_SLOT_STORE, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, -1}},
     [TSR_SLOT_STORE] = {"core0.dma.store", "dma.store", SEC_DMA,
-                        {TSR_SLOT_DRAM, TSR_SLOT_LOAD, -1, -1}},
+                        {TSR_SLOT_DRAM, TSR_SLOT_LOAD, TSR_SLOT_SRAM_C, -1, -1}},
     [TSR_SLOT_TILE] = {"core0.tile0", "tile.systolic", SEC_TILE,
-                       {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, -1}},
+                       {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, -1, -1}},
 };
 
 static void expand(struct reading *r) {
