@@ -194,6 +194,14 @@ struct tsr_buffer_ops {
   uint64_t (*bytes_per_cycle)(const void *params); /* one direction; TSR_UNLIMITED */
 };
 
+/* Fields that do not concern a unit are zero. */
+struct tsr_unit_facts {
+  uint64_t rows, cols;  /* tile: of the array; a multiply-accumulate each and cycle */
+  const char *dataflow; /* tile: os, ws, is (static) */
+  bool preload;         /* tile: a stationary operand loads behind the stream */
+  uint64_t outstanding, burst_bytes; /* DMA */
+};
+
 struct tsr_unit_ops {
   /* Starts a request; only after the previous ticket's `accepted`. */
   void (*start)(void *state, const struct tsr_req *req, struct tsr_ticket *t);
@@ -203,8 +211,8 @@ struct tsr_unit_ops {
   /* The layer is over: report what was kept back (a last drain). */
   void (*end)(void *state);
   void (*estimate)(const void *params, const struct tsr_req *req, struct tsr_estimate *out);
-  /* Multiply-accumulates per cycle at rate 1; NULL: the unit multiplies nothing. */
-  uint64_t (*peak)(const void *params);
+  /* What a mapping needs to know of the unit. */
+  void (*facts)(const void *params, struct tsr_unit_facts *out);
 };
 
 struct tsr_port {

@@ -253,7 +253,13 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   *out = (struct tsr_estimate){.events = 3 + bursts / TSR_TRAIN_MAX};
 }
 
-static const struct tsr_unit_ops unit = {.start = start, .end = end, .estimate = estimate};
+static void facts(const void *vp, struct tsr_unit_facts *out) {
+  const struct params *p = vp;
+  *out = (struct tsr_unit_facts){.outstanding = p->outstanding, .burst_bytes = p->burst};
+}
+
+static const struct tsr_unit_ops unit = {
+    .start = start, .end = end, .estimate = estimate, .facts = facts};
 /* Which scratchpad a transfer uses, its request says; the ports show which it may. */
 static const struct tsr_port load_ports[] = {
     {"mem", "dram"}, {"other", "dma"}, {"a", "sram"}, {"b", "sram"}, {NULL, NULL}};

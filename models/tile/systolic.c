@@ -481,13 +481,16 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
                     : F * (S + T + tail);
 }
 
-static uint64_t peak(const void *vp) {
+static void facts(const void *vp, struct tsr_unit_facts *out) {
   const struct params *p = vp;
-  return p->rows * p->cols;
+  *out = (struct tsr_unit_facts){.rows = p->rows,
+                                 .cols = p->cols,
+                                 .dataflow = dataflow_names[p->dataflow],
+                                 .preload = p->preload};
 }
 
 static const struct tsr_unit_ops unit = {
-    .start = start, .open = open, .end = end, .estimate = estimate, .peak = peak};
+    .start = start, .open = open, .end = end, .estimate = estimate, .facts = facts};
 static const struct tsr_port ports[] = {
     {"a", "sram"}, {"b", "sram"}, {"c", "sram"}, {NULL, NULL}};
 

@@ -172,16 +172,8 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
 
 /* ---- mapping and lowering ---- */
 
-static const char *value_of(const struct tsr_machine *m, const char *key) {
-  for (size_t i = 0; i < m->n_values; i++)
-    if (!strcmp(m->values[i].key, key)) return m->values[i].text;
-  TSR_BUG("a key that the run needs is not in the machine's tables");
-}
-static uint64_t number_of(const struct tsr_machine *m, const char *key, enum tsr_unit unit) {
-  const char *text = value_of(m, key);
-  uint64_t v = 0;
-  TSR_CHECK(tsr_quantity_parse(text, strlen(text), unit, &v) == TSR_QUANTITY_OK);
-  return v;
+static void facts_of(const struct tsr_machine *m, int slot, struct tsr_unit_facts *out) {
+  m->slot[slot].ops->unit->facts(m->slot[slot].params, out);
 }
 
 /* Bytes per core cycle that a long load attains: the memory's rate, the window of
@@ -190,11 +182,10 @@ static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   uint64_t bw = dram->ops->memory->bandwidth(dram->params);
   double rate = bw == TSR_UNLIMITED ? INFINITY : (double)bw / (double)m->clock_hz;
-  if (latency_cycles > 0) {
-    double window = (double)number_of(m, "dma.outstanding", TSR_UNIT_COUNT) *
-                    (double)number_of(m, "dma.burst", TSR_UNIT_BYTES);
-    rate = fmin(rate, window / latency_cycles);
-  }
+  struct tsr_unit_facts load;
+  facts_of(m, TSR_SLOT_LOAD, &load);
+  if (latency_cycles > 0)
+    rate = fmin(rate, (double)load.outstanding * (double)load.burst_bytes / latency_cycles);
   for (int i = TSR_SLOT_SRAM_A; i <= TSR_SLOT_SRAM_B; i++) {
     uint64_t port = m->slot[i].ops->buffer->bytes_per_cycle(m->slot[i].params);
     if (port != TSR_UNLIMITED) rate = fmin(rate, (double)port);
@@ -206,16 +197,17 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) *
                    (double)m->clock_hz / (double)TSR_FS_PER_S;
-  *t = (struct tsr_target){
-      .rows = number_of(m, "tile.rows", TSR_UNIT_COUNT),
-      .cols = number_of(m, "tile.cols", TSR_UNIT_COUNT),
-      .preload = !strcmp(value_of(m, "tile.weight_preload"), "true"),
-      .burst_bytes = number_of(m, "dma.burst", TSR_UNIT_BYTES),
-      .dram_bytes_per_cycle = stream_rate(m, latency),
-      .latency_cycles = latency};
-  const char *flow = value_of(m, "tile.dataflow");
+  struct tsr_unit_facts tile, load;
+  facts_of(m, TSR_SLOT_TILE, &tile);
+  facts_of(m, TSR_SLOT_LOAD, &load);
+  *t = (struct tsr_target){.rows = tile.rows,
+                           .cols = tile.cols,
+                           .preload = tile.preload,
+                           .burst_bytes = load.burst_bytes,
+                           .dram_bytes_per_cycle = stream_rate(m, latency),
+                           .latency_cycles = latency};
   for (int i = 0; tsr_flow_names[i]; i++)
-    if (!strcmp(flow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
+    if (!strcmp(tile.dataflow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
   for (int i = 0; i < 3; i++) {
     const struct tsr_machine_instance *b = &m->slot[TSR_SLOT_SRAM_A + i];
     t->slot_bytes[i] = b->ops->buffer->slot_bytes(b->params);

@@ -254,7 +254,9 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   if (st) return st;
   const struct tsr_machine_instance *tile = &plan.machine->slot[TSR_SLOT_TILE];
   struct recorder r = {.o = o, .plan = &plan, .err = err};
-  r.tile_elements = tile->ops->unit->peak(tile->params);
+  struct tsr_unit_facts facts;
+  tile->ops->unit->facts(tile->params, &facts);
+  r.tile_elements = facts.rows * facts.cols;
   st = simulate(&r, store, run_id);
   tsr_engine_destroy(r.engine);
   tsr_arena_destroy(r.arena);
