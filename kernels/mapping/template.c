@@ -1,12 +1,13 @@
 /* The os, ws and is templates: enumerate tilings, keep the best that fits.
  *
  * Figures of a candidate, in core cycles.  Of N steps (tiles multiplied), each
- * computes c = compute/N and loads l = bytes/bandwidth/N; a scratchpad of D
- * buffers lets a step begin when the one D before has let go of its buffer, so a
- * step takes max(c, l, (c + l + latency + S)/D), S the load of a stationary
- * operand; the same with the store for tiles of results, which wait for the drain.  The first load and the
- * last store are not hidden.  They only rank tilings; the time of a run comes from
- * the event model. */
+ * computes c = compute/N and loads l; a scratchpad of D buffers lets a step begin
+ * when the one D before has let go of its buffer, so a step takes
+ * max(c, l, (c + l + latency + S)/D), S the load of a stationary operand; the same
+ * with the stores for tiles of results, which wait for the drain.  Before come the
+ * first load, after it the last store; and all bytes at the memory's rate, with the
+ * last step behind them, are a bound of their own.  They only rank tilings; the time
+ * of a run comes from the event model. */
 #include <math.h>
 
 #include "kernels/mapping/mapping_int.h"
@@ -23,8 +24,9 @@ struct search {
   struct axis3 m[LIST_MAX], k[LIST_MAX];
   uint64_t n[LIST_MAX], g[LIST_MAX];
   int n_m, n_k, n_n, n_g;
-  bool found;
-  double best_compute, best_cost, best_bytes;
+  bool found, choosing, chosen; /* choosing: the second pass */
+  double best_compute, best_cost; /* of the fastest tiling */
+  double cost, bytes;             /* of the chosen one */
   uint64_t best[TSR_AXIS_COUNT];
   bool best_m_outer;
   uint64_t least[3]; /* bytes of the smallest tile tried, for the message */
@@ -190,46 +192,63 @@ static struct counts count(const struct search *q, const uint64_t *tile, bool m_
   return c;
 }
 
-/* Time of n overlapped steps of work and transfer over `slots` buffers. */
+/* Time of n overlapped steps of work and transfer over `slots` buffers, without the
+ * first transfer: n - 1 of them overlap the transfer of the next, the last stands
+ * alone. */
 static double overlapped(double n, double work, double move, double extra, double slots) {
-  double w = work / n, v = move / n, chain = (w + v + extra) / slots;
-  return n * fmax(fmax(w, v), n > 1 ? chain : 0);
+  double w = work / n, v = n > 1 ? move / (n - 1) : 0, chain = (w + v + extra) / slots;
+  return (n - 1) * fmax(fmax(w, v), chain) + w;
 }
 
 static double cost_of(const struct search *q, double compute, const struct counts *c) {
   const struct tsr_target *t = q->t;
-  double rate = t->dram_bytes_per_cycle;
-  double latency = t->latency_cycles;
+  double rate = t->dram_bytes_per_cycle, latency = t->latency_cycles;
   double S = t->flow == TSR_FLOW_OS ? 0 : (double)t->rows;
-  double loads = overlapped(c->steps, compute, c->bytes / rate, latency + S,
-                            (double)tsr_min_u64(t->slots[0], t->slots[1]));
   double skew = (double)(t->rows + t->cols - 2);
-  double stores = overlapped(c->results, compute, c->each[2] * c->results / rate,
-                             latency + skew, (double)t->slots[2]);
-  double ends = (c->each[0] + c->each[1] + c->each[2]) / rate + 2 * latency;
-  return fmax(loads, stores) + ends;
+  double first = (c->each[0] + c->each[1]) / rate + latency, last = c->each[2] / rate + latency;
+  double stored = c->each[2] * c->results;
+  double loads = overlapped(c->steps, compute,
+                            (c->bytes - stored - c->each[0] - c->each[1]) / rate, latency + S,
+                            (double)tsr_min_u64(t->slots[0], t->slots[1]));
+  double stores = overlapped(c->results, compute, stored / rate, latency + skew,
+                             (double)t->slots[2]);
+  double memory = c->bytes / rate + compute / c->steps + latency;
+  return fmax(first + fmax(loads, stores) + last, memory);
 }
 
-/* Without preload every fold pays its fill and drain: the fewest folds come first,
- * whatever they cost; overlap chooses among equals. */
-static bool better(const struct search *q, double compute, double cost, double bytes) {
-  if (!q->found) return true;
-  bool preload = q->t->preload && q->t->flow != TSR_FLOW_OS;
-  if (!preload && compute != q->best_compute) return compute < q->best_compute;
-  if (cost != q->best_cost) return cost < q->best_cost;
-  return bytes < q->best_bytes;
+/* Without preload every fold pays its fill and drain: only tilings of the fewest
+ * folds count, whatever they cost.  First pass: the fastest. */
+static void note_fastest(struct search *q, double compute, double cost) {
+  bool by_folds = !(q->t->preload && q->t->flow != TSR_FLOW_OS);
+  if (q->found && by_folds && compute > q->best_compute) return;
+  if (q->found && !(by_folds && compute < q->best_compute) && cost >= q->best_cost) return;
+  q->found = true;
+  q->best_compute = compute;
+  q->best_cost = cost;
+}
+
+/* Second pass: of the tilings within a hundredth of the fastest, the one that moves
+ * the fewest bytes; of those the fastest. */
+static void choose(struct search *q, const uint64_t *tile, bool m_outer, double compute,
+                   double cost, double bytes) {
+  bool by_folds = !(q->t->preload && q->t->flow != TSR_FLOW_OS);
+  if (by_folds && compute > q->best_compute) return;
+  if (cost > q->best_cost * 1.01) return;
+  if (q->chosen && (bytes > q->bytes || (bytes == q->bytes && cost >= q->cost))) return;
+  q->chosen = true;
+  q->cost = cost;
+  q->bytes = bytes;
+  q->best_m_outer = m_outer;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) q->best[x] = tile[x];
 }
 
 static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
   struct counts c = count(q, tile, m_outer);
   double compute = compute_cycles(q, tile), cost = cost_of(q, compute, &c);
-  if (!better(q, compute, cost, c.bytes)) return;
-  q->found = true;
-  q->best_compute = compute;
-  q->best_cost = cost;
-  q->best_bytes = c.bytes;
-  q->best_m_outer = m_outer;
-  for (int x = 0; x < TSR_AXIS_COUNT; x++) q->best[x] = tile[x];
+  if (q->choosing)
+    choose(q, tile, m_outer, compute, cost, c.bytes);
+  else
+    note_fastest(q, compute, cost);
 }
 
 static bool fits(struct search *q, const uint64_t *tile) {
@@ -311,6 +330,8 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
   list_n_g(&q);
   try_all(&q);
   if (q.found) {
+    q.choosing = true;
+    try_all(&q);
     fill(&q, out);
     return TSR_OK;
   }

@@ -246,11 +246,13 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
     if (i + 1 == b->rank && b->stride_bytes[i] * b->step[i] == b->elem_bytes)
       inner *= n;
     else if (!tsr_mul_u64(runs, n, &runs))
-      runs = UINT64_MAX / 2;
+      runs = UINT64_MAX / 8;
   }
   uint64_t bursts;
-  if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 2;
-  *out = (struct tsr_estimate){.events = 3 + bursts / TSR_TRAIN_MAX};
+  if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 8;
+  uint64_t train = tsr_min_u64(TSR_TRAIN_MAX, p->outstanding);
+  /* twice: the other engine may cut trains short */
+  *out = (struct tsr_estimate){.events = 4 + 2 * (bursts / train)};
 }
 
 static void facts(const void *vp, struct tsr_unit_facts *out) {

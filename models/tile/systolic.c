@@ -115,6 +115,8 @@ struct state {
   uint64_t drain_end;   /* os: the shadow register is empty again */
   bool streamed;        /* preload: a fold has streamed in this layer */
   uint64_t stream_start, stream_end, stream_T; /* of the latest fold */
+  uint64_t drain_start; /* of the latest fold: its last product has entered */
+  uint64_t resume;      /* the array stood still until then */
   /* gates */
   struct plan plan;
   uint64_t gated, opened; /* requests gated and gates opened, so far */
@@ -345,7 +347,7 @@ static void plan_preload(struct state *s, uint64_t from) {
   p->S0 = s->p->rows;
   p->S = load_cycles(s, from);
   p->start = from + p->S;
-  if (s->streamed) p->start = tsr_max_u64(p->start, s->stream_end);
+  if (s->streamed) p->start = tsr_max_u64(p->start, tsr_max_u64(s->stream_end, s->resume));
   /* Of the gap since the last stream, what preloading cannot hide is fill. */
   uint64_t gap = s->streamed ? p->start - s->stream_end : p->start - from;
   uint64_t fill = !s->streamed ? p->S0 : p->S0 > s->stream_T ? p->S0 - s->stream_T : 0;
@@ -367,9 +369,9 @@ static void plan_preload(struct state *s, uint64_t from) {
 static void settle_preload(struct state *s, uint64_t stall, bool finished) {
   const struct plan *p = &s->plan;
   s->stream_end = report_stream(s, p->start, s->p->rows, stall);
-  uint64_t last = p->start + p->T + stall; /* its last product enters, or would */
-  if (stall) s->stream_end = tsr_max_u64(s->stream_end, now_cycle(s));
-  if (finished) finish(s, s->stream_end, tsr_max_u64(last, s->stream_end) + skew(s->p));
+  s->drain_start = p->start + p->T + stall; /* it stood still, streaming or draining */
+  s->resume = stall ? now_cycle(s) : 0;
+  if (finished) finish(s, s->stream_end, s->drain_start + skew(s->p));
 }
 
 /* ---- gates ---- */
@@ -439,6 +441,7 @@ static void begin(struct state *s) {
     run_fold(s);
     return;
   }
+  s->deferred_cycle = 0;
   uint64_t now = tsr_max_u64(now_cycle(s), s->free); /* wholly outside: no work */
   finish(s, now, now);
   at(s, now, on_accepted);
@@ -458,8 +461,9 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
 
 static void end(void *vs) {
   struct state *s = vs;
-  if (s->streamed) span(s, TSR_SPAN_DRAIN, s->stream_end, skew(s->p));
+  if (s->streamed) span(s, TSR_SPAN_DRAIN, s->drain_start, skew(s->p));
   s->streamed = false;
+  s->resume = 0;
   s->gated = s->opened = s->ordinal = 0;
 }
 

@@ -88,11 +88,12 @@ void tsri_account_open(struct tsri_account *a, uint64_t cycle) {
 void tsri_account_span(struct tsri_account *a, int unit, int state, uint64_t start,
                        uint64_t cycles, struct tsri_segments *seg) {
   TSR_CHECK(start >= a->upto);
-  charge_gap(a, unit, start - a->upto, seg);
+  if (start > a->upto) {
+    charge_gap(a, unit, start - a->upto, seg);
+    a->waited = false; /* late stays: a gap may show in two parts around a stream */
+  }
   charge(a, unit, state, cycles, seg);
   a->worked = true;
-  a->waited = false;
-  a->late = (struct tsri_late){0};
 }
 
 void tsri_account_close(struct tsri_account *a, int unit, uint64_t cycle,

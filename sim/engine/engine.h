@@ -67,8 +67,9 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_program *p
                                const char *layer, struct tsr_layer_result *out,
                                struct tsr_err *err);
 
-/* Upper bounds without simulating: agenda events of a program, and the cycles that
- * the tile alone needs.  Saturate at UINT64_MAX. */
+/* Estimates without simulating: agenda events of a program, boxes and tiles unclipped,
+ * bursts in full trains (two DMA engines that both wait for their windows take shorter
+ * ones), and the cycles that the tile alone needs.  Saturate at UINT64_MAX. */
 void tsr_engine_estimate(const struct tsr_machine *m, const struct tsr_program *p,
                          uint64_t *events, uint64_t *tile_cycles);
 

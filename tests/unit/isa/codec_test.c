@@ -12,10 +12,11 @@
 #include "sim/base/rng.h"
 
 #define FOR_ROWS(op) for (int op = 0; op < TSR_ISA_OP_COUNT; op++)
-#define FOR_FIELDS(row, j) \
-  for (int j = 0; j < TSR_ISA_FIELDS_MAX && (row)->field[j].name; j++)
+#define FOR_FIELDS(row, j) for (int j = 0; j < TSR_ISA_FIELDS_MAX && (row)->field[j].name; j++)
 
-static uint64_t mask(unsigned width) { return width == 64 ? UINT64_MAX : (1ull << width) - 1; }
+static uint64_t mask(unsigned width) {
+  return width == 64 ? UINT64_MAX : (1ull << width) - 1;
+}
 
 /* A value that the field takes; edges often. */
 static int64_t random_value(const struct tsri_field *f, struct tsr_rng *r) {

@@ -11,7 +11,12 @@
 #include "sim/base/mem.h"
 
 #define LEN(a) (sizeof(a) / sizeof(*(a)))
-#define I(op, ...) {TSR_ISA_##op, {__VA_ARGS__}}
+#define I(op, ...)  \
+  {                 \
+    TSR_ISA_##op, { \
+      __VA_ARGS__   \
+    }               \
+  }
 
 enum { LIST_MAX = 8 };
 
@@ -22,12 +27,23 @@ static void build(const struct tsr_inst *list, size_t n, struct tsr_program *p) 
   assert_int_equal(p->n, n);
 }
 
-static const struct tsr_inst sample[] = {
-    I(TENSOR, 0, 2, 4096), I(DIM, 0, 0, 16, 2), I(BOX, 0, 0, 4, 1), I(START, 0, 0, -1),
-    I(WALK, 0, 0, 0, 4),   I(AXIS, 3, 0, 16, 4), I(SEM, 0, 2),      I(LOOP, 0, 4),
-    I(LOOP, 14, 2),        I(WAIT, 0, 0, 0),     I(LOAD, 0, 0),     I(SIGNAL, 0, 3, 1),
-    I(MM, 2, 2, 4, 2, 1),  I(END, 14),           I(STORE, 2, 2),    I(END, 0),
-    I(HALT, 0)};
+static const struct tsr_inst sample[] = {I(TENSOR, 0, 2, 4096),
+                                         I(DIM, 0, 0, 16, 2),
+                                         I(BOX, 0, 0, 4, 1),
+                                         I(START, 0, 0, -1),
+                                         I(WALK, 0, 0, 0, 4),
+                                         I(AXIS, 3, 0, 16, 4),
+                                         I(SEM, 0, 2),
+                                         I(LOOP, 0, 4),
+                                         I(LOOP, 14, 2),
+                                         I(WAIT, 0, 0, 0),
+                                         I(LOAD, 0, 0),
+                                         I(SIGNAL, 0, 3, 1),
+                                         I(MM, 2, 2, 4, 2, 1),
+                                         I(END, 14),
+                                         I(STORE, 2, 2),
+                                         I(END, 0),
+                                         I(HALT, 0)};
 
 static void a_sound_program_passes(void **state) {
   (void)state;
@@ -181,13 +197,13 @@ static void sound_containers_of_unsound_words_are_refused(void **state) {
     size_t n;
     uint64_t words[4];
   } rows[] = {
-      {0, {0}},                                  /* no instruction at all */
-      {1, {0xff}},                               /* no opcode */
-      {1, {TSR_ISA_HALT | 1u << 8}},             /* a bit that no field covers */
-      {1, {TSR_ISA_LOOP}},                       /* half an instruction */
-      {2, {TSR_ISA_HALT, TSR_ISA_HALT}},         /* halt before the end */
-      {1, {TSR_ISA_SEM}},                        /* no halt */
-      {3, {TSR_ISA_LOOP, 2, TSR_ISA_HALT}},      /* an open loop */
+      {0, {0}},                                          /* no instruction at all */
+      {1, {0xff}},                                       /* no opcode */
+      {1, {TSR_ISA_HALT | 1u << 8}},                     /* a bit that no field covers */
+      {1, {TSR_ISA_LOOP}},                               /* half an instruction */
+      {2, {TSR_ISA_HALT, TSR_ISA_HALT}},                 /* halt before the end */
+      {1, {TSR_ISA_SEM}},                                /* no halt */
+      {3, {TSR_ISA_LOOP, 2, TSR_ISA_HALT}},              /* an open loop */
       {4, {TSR_ISA_LOOP, 0, TSR_ISA_END, TSR_ISA_HALT}}, /* no trip */
       {2, {TSR_ISA_LOAD | 3u << 12, TSR_ISA_HALT}},      /* no such buffer */
   };
@@ -202,14 +218,18 @@ static void sound_containers_of_unsound_words_are_refused(void **state) {
 
 static void wrong_magic_says_what_was_expected(void **state) {
   (void)state;
-  static const char *const texts[] = {"", "TSRPROG", "TSRPROG2........................",
-                                      "layer,M,N,K\nl0,1,2,3\n........", "tsrprog1",
-                                      "\x7f""ELF...............................", };
+  static const char *const texts[] = {"",
+                                      "TSRPROG",
+                                      "TSRPROG2........................",
+                                      "layer,M,N,K\nl0,1,2,3\n........",
+                                      "tsrprog1",
+                                      "\177ELF..............................."};
   for (size_t i = 0; i < LEN(texts); i++) {
     struct tsr_program p = {0};
     struct tsr_err err = TSR_ERR_INIT;
     assert_int_equal(
-        tsr_isa_load("x.bin", (const uint8_t *)texts[i], strlen(texts[i]), &p, &err), TSR_INPUT);
+        tsr_isa_load("x.bin", (const uint8_t *)texts[i], strlen(texts[i]), &p, &err),
+        TSR_INPUT);
     assert_non_null(strstr(err.msg[0], "TSRPROG1"));
     assert_non_null(strstr(err.msg[0], "x.bin"));
     tsr_err_fini(&err);

@@ -10,14 +10,19 @@ struct rig {
   struct tsr_instance dram, buf, load, store;
 };
 
-static void rig_open(struct rig *r, const char *dram, const char *sram, const char *dma) {
+static void rig_open_two(struct rig *r, const char *dram, const char *sram, const char *load,
+                         const char *store) {
   fake_open(&r->f, 1000000000);
   fake_make(&r->f, &r->dram, "dram.simple", dram, NULL, NULL, NULL);
   fake_make(&r->f, &r->buf, "sram", sram, NULL, NULL, NULL);
-  fake_prepare(&r->load, "dma.load", dma); /* each knows the other */
-  fake_prepare(&r->store, "dma.store", dma);
+  fake_prepare(&r->load, "dma.load", load); /* each knows the other */
+  fake_prepare(&r->store, "dma.store", store);
   fake_wire(&r->f, &r->load, &r->dram, &r->store, NULL);
   fake_wire(&r->f, &r->store, &r->dram, &r->load, NULL);
+}
+
+static void rig_open(struct rig *r, const char *dram, const char *sram, const char *dma) {
+  rig_open_two(r, dram, sram, dma, dma);
 }
 
 static void rig_close(struct rig *r) {
@@ -29,9 +34,13 @@ static void rig_close(struct rig *r) {
 }
 
 static struct tsr_req bytes_req(struct rig *r, uint64_t base, uint64_t bytes) {
-  struct tsr_req q = {.xfer = {.box = {.base_bytes = base, .rank = 1, .elem_bytes = 1,
-                                       .size = {bytes}, .stride_bytes = {1},
-                                       .extent = {bytes}, .step = {1}},
+  struct tsr_req q = {.xfer = {.box = {.base_bytes = base,
+                                       .rank = 1,
+                                       .elem_bytes = 1,
+                                       .size = {bytes},
+                                       .stride_bytes = {1},
+                                       .extent = {bytes},
+                                       .step = {1}},
                                .buffer = &r->buf}};
   return q;
 }
@@ -68,7 +77,8 @@ static void bandwidth_bounds_a_long_transfer(void **state) {
   for (size_t i = 0; i < LEN(counts); i++)
     for (int store = 0; store < 2; store++) {
       struct tsr_lateness late;
-      uint64_t t = time_of(FAST_DRAM, FREE_SRAM, "{outstanding: 1024}", store, counts[i], &late);
+      uint64_t t =
+          time_of(FAST_DRAM, FREE_SRAM, "{outstanding: 1024}", store, counts[i], &late);
       assert_int_equal(t, (counts[i] - 1) * 640000 + 60 * NS);
       /* what latency adds to the last burst's service, and no more */
       assert_in_range(late.latency_cycles, 59, 60);
@@ -141,7 +151,8 @@ static void an_empty_box_ends_where_it_starts(void **state) {
     struct rig r;
     rig_open(&r, FAST_DRAM, FREE_SRAM, "{}");
     struct tsr_instance *u = store ? &r.store : &r.load;
-    struct ask a[3] = {{.req = bytes_req(&r, 0, 6400)}, {.req = bytes_req(&r, 0, 64)},
+    struct ask a[3] = {{.req = bytes_req(&r, 0, 6400)},
+                       {.req = bytes_req(&r, 0, 64)},
                        {.req = bytes_req(&r, 0, 6400)}};
     a[1].req.xfer.box.start[0] = 64; /* wholly outside */
     fake_chain(&r.f, u, a, 3, 0);
@@ -182,7 +193,7 @@ static void consumed_means_read_for_the_last_time(void **state) {
   fake_run(&r.f);
   fake_check(&in, 1);
   fake_check(&out, 1);
-  assert_int_equal(in.consumed, in.done); /* a load's operand is the DRAM's */
+  assert_int_equal(in.consumed, in.done);    /* a load's operand is the DRAM's */
   assert_int_equal(out.consumed, 1100 * NS); /* 100 bursts have left the port */
   assert_int_equal(out.done, out.consumed + 60 * NS);
   rig_close(&r);
@@ -223,13 +234,38 @@ static void two_latency_bound_engines_fill_each_others_gaps(void **state) {
   rig_close(&r);
 }
 
+/* One waits for its window most of the time; the other has the memory meanwhile. */
+static void a_waiting_engine_does_not_book_the_memory(void **state) {
+  (void)state;
+  enum { SLOW = 400, FAST = 8000 };
+  struct rig r;
+  rig_open_two(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 4}", "{outstanding: 1024}");
+  struct ask in = {.req = bytes_req(&r, 0, 64 * SLOW)},
+             out = {.req = bytes_req(&r, 0, 64 * FAST)};
+  fake_chain(&r.f, &r.load, &in, 1, 0);
+  fake_chain(&r.f, &r.store, &out, 1, 0);
+  fake_run(&r.f);
+  fake_check(&in, 1);
+  fake_check(&out, 1);
+  uint64_t service = 640000, together = (FAST + SLOW) * service + 60 * NS;
+  assert_true(out.done <= together);
+  assert_true(out.done >= (FAST - 1) * service + 60 * NS);
+  /* a round is a latency, and at most a train of the other before each burst */
+  assert_true(in.done >= SLOW / 4 * 60 * NS);
+  assert_true(in.done <= SLOW / 4 * (60 * NS + TSR_TRAIN_MAX * service + 4 * service));
+  rig_close(&r);
+}
+
 /* Rows of a few bytes, far apart: each costs a burst. */
 static void scattered_bytes_cost_whole_bursts(void **state) {
   (void)state;
   struct rig r;
   rig_open(&r, FAST_DRAM, FREE_SRAM, "{}");
-  struct ask a = {.req = {.xfer = {.box = {.rank = 2, .elem_bytes = 2, .size = {100, 512},
-                                           .stride_bytes = {1024, 2}, .extent = {100, 3},
+  struct ask a = {.req = {.xfer = {.box = {.rank = 2,
+                                           .elem_bytes = 2,
+                                           .size = {100, 512},
+                                           .stride_bytes = {1024, 2},
+                                           .extent = {100, 3},
                                            .step = {1, 1}},
                                    .buffer = &r.buf}}};
   fake_chain(&r.f, &r.load, &a, 1, 0);
@@ -269,6 +305,7 @@ int main(void) {
       cmocka_unit_test(consumed_means_read_for_the_last_time),
       cmocka_unit_test(two_engines_share_the_memory),
       cmocka_unit_test(two_latency_bound_engines_fill_each_others_gaps),
+      cmocka_unit_test(a_waiting_engine_does_not_book_the_memory),
       cmocka_unit_test(scattered_bytes_cost_whole_bursts),
       cmocka_unit_test(the_estimate_bounds_the_events),
   };

@@ -31,7 +31,7 @@ static void a_lone_burst_takes_the_longer_of_latency_and_service(void **state) {
     struct tsr_instance d;
     const struct tsr_memory_ops *m = open_dram(&f, &d, rows[i].text);
     uint64_t pipe = m->pipe_fs(d.state, rows[i].bytes), start, end;
-    m->burst(d.state, 0, rows[i].bytes, false, rows[i].at, &start, &end);
+    fake_burst(&d, rows[i].bytes, false, rows[i].at, &start, &end);
     assert_int_equal(start, rows[i].at);
     assert_int_equal(end, rows[i].end);
     uint64_t bw = m->bandwidth(d.params);
@@ -48,7 +48,7 @@ static void a_million_bursts_take_exactly_the_rate(void **state) {
   (void)state;
   static const struct {
     uint64_t channels, bandwidth, bytes;
-  } rows[] = {{1, 1000000000, 64},  {1, 3000000000, 64}, {8, 600000000000, 64},
+  } rows[] = {{1, 1000000000, 64},  {1, 3000000000, 64},  {8, 600000000000, 64},
               {7, 1000000000, 64},  {3, 51200000001, 32}, {1, 999999937, 1},
               {256, 1000003, 4096}, {2, 51200000000, 64}};
   enum { N = 1000000 };
@@ -58,11 +58,11 @@ static void a_million_bursts_take_exactly_the_rate(void **state) {
              (unsigned long long)rows[i].channels, (unsigned long long)rows[i].bandwidth);
     struct fake f;
     struct tsr_instance d;
-    const struct tsr_memory_ops *m = open_dram(&f, &d, text);
+    (void)open_dram(&f, &d, text);
     uint64_t n = rows[i].bandwidth < 10000000 ? 1024 : N, start = 0, end = 0, last = 0;
     n -= n % rows[i].channels;
     for (uint64_t j = 0; j < n; j++) {
-      m->burst(d.state, 0, rows[i].bytes, j % 2, 0, &start, &end);
+      fake_burst(&d, rows[i].bytes, j % 2, 0, &start, &end);
       last = tsr_max_u64(last, end);
     }
     tsr_u128 work = (tsr_u128)n * rows[i].bytes * TSR_FS_PER_S;
@@ -90,7 +90,7 @@ static void channels_are_taken_in_turn(void **state) {
     assert_int_equal(m->channels(d.params), c);
     for (uint64_t j = 0; j < 5 * c; j++) {
       assert_int_equal(m->free_fs(d.state), j / c * NS);
-      m->burst(d.state, 0, 64, false, 0, &start, &end);
+      fake_burst(&d, 64, false, 0, &start, &end);
       assert_int_equal(start, j / c * NS);
       assert_int_equal(end, (j / c + 10) * NS);
     }
@@ -99,16 +99,57 @@ static void channels_are_taken_in_turn(void **state) {
   }
 }
 
+/* A train is its bursts one by one, whatever its length; idle time is what passed
+ * between them because they were not ready. */
+static void a_train_is_its_bursts_one_by_one(void **state) {
+  (void)state;
+  struct tsr_rng r = {3};
+  for (int i = 0; i < 300; i++) {
+    struct fake f, g;
+    struct tsr_instance d, e;
+    char text[96];
+    snprintf(text, sizeof text, "{channels: %u, bandwidth: %uMB/s, latency: %uns}",
+             (unsigned)tsr_rng_range(&r, 1, 9), (unsigned)tsr_rng_range(&r, 100, 90000),
+             (unsigned)tsr_rng_range(&r, 0, 90));
+    const struct tsr_memory_ops *m = open_dram(&f, &d, text);
+    (void)open_dram(&g, &e, text);
+    uint64_t ready = 0;
+    for (int k = 0; k < 10; k++) {
+      struct tsr_train t = {.n = (uint32_t)tsr_rng_range(&r, 1, TSR_TRAIN_MAX),
+                            .burst_bytes = 64,
+                            .write = k % 2};
+      for (uint32_t j = 0; j < t.n; j++)
+        t.ready_fs[j] = ready += tsr_rng_range(&r, 0, 3) ? 0 : tsr_rng_range(&r, 0, 99 * NS);
+      uint64_t from = t.ready_fs[0], due = 0;
+      uint64_t idle = m->serve(d.state, &t, from);
+      for (uint32_t j = 0; j < t.n; j++) {
+        uint64_t could = tsr_max_u64(m->free_fs(e.state), from), start, end;
+        fake_burst(&e, 64, k % 2, t.ready_fs[j], &start, &end);
+        assert_int_equal(t.start_fs[j], start);
+        assert_int_equal(t.end_fs[j], end);
+        due += start > could ? start - could : 0;
+      }
+      assert_int_equal(idle, due);
+      assert_int_equal(m->free_fs(d.state), m->free_fs(e.state));
+    }
+    assert_int_equal(fake_counter(&d, "read_bytes"), fake_counter(&e, "read_bytes"));
+    assert_int_equal(fake_counter(&d, "write_bytes"), fake_counter(&e, "write_bytes"));
+    fake_drop(&d);
+    fake_drop(&e);
+    fake_close(&f);
+    fake_close(&g);
+  }
+}
+
 static void idle_time_is_not_saved_up(void **state) {
   (void)state;
   struct fake f;
   struct tsr_instance d;
-  const struct tsr_memory_ops *m =
-      open_dram(&f, &d, "{channels: 1, bandwidth: 64GB/s, latency: 0}");
+  (void)open_dram(&f, &d, "{channels: 1, bandwidth: 64GB/s, latency: 0}");
   uint64_t start, end;
-  m->burst(d.state, 0, 64, false, 0, &start, &end);
-  m->burst(d.state, 0, 64, false, 1000 * NS, &start, &end);
-  m->burst(d.state, 0, 64, false, 0, &start, &end);
+  fake_burst(&d, 64, false, 0, &start, &end);
+  fake_burst(&d, 64, false, 1000 * NS, &start, &end);
+  fake_burst(&d, 64, false, 0, &start, &end);
   assert_int_equal(start, 1001 * NS);
   assert_int_equal(end, 1002 * NS);
   fake_drop(&d);
@@ -123,7 +164,7 @@ static void unlimited_bandwidth_leaves_latency_alone(void **state) {
       &f, &d, "{channels: 2, bandwidth: unlimited, latency: 45ns, capacity: unlimited}");
   for (uint64_t j = 0; j < 1000; j++) {
     uint64_t start, end;
-    m->burst(d.state, 0, 65536, false, j, &start, &end);
+    fake_burst(&d, 65536, false, j, &start, &end);
     assert_int_equal(start, j);
     assert_int_equal(end, j + 45 * NS);
   }
@@ -138,12 +179,11 @@ static void an_instant_past_the_end_of_time_sticks(void **state) {
   (void)state;
   struct fake f;
   struct tsr_instance d;
-  const struct tsr_memory_ops *m =
-      open_dram(&f, &d, "{channels: 1, bandwidth: 1MB/s, latency: 1ms}");
+  (void)open_dram(&f, &d, "{channels: 1, bandwidth: 1MB/s, latency: 1ms}");
   uint64_t start, end;
-  m->burst(d.state, 0, 64, false, UINT64_MAX - 2, &start, &end);
+  fake_burst(&d, 64, false, UINT64_MAX - 2, &start, &end);
   assert_true(end >= UINT64_MAX - 1);
-  m->burst(d.state, 0, 64, false, 0, &start, &end);
+  fake_burst(&d, 64, false, 0, &start, &end);
   assert_true(end >= UINT64_MAX - 1);
   fake_drop(&d);
   fake_close(&f);
@@ -154,6 +194,7 @@ int main(void) {
       cmocka_unit_test(a_lone_burst_takes_the_longer_of_latency_and_service),
       cmocka_unit_test(a_million_bursts_take_exactly_the_rate),
       cmocka_unit_test(channels_are_taken_in_turn),
+      cmocka_unit_test(a_train_is_its_bursts_one_by_one),
       cmocka_unit_test(idle_time_is_not_saved_up),
       cmocka_unit_test(unlimited_bandwidth_leaves_latency_alone),
       cmocka_unit_test(an_instant_past_the_end_of_time_sticks),

@@ -4,7 +4,9 @@
 
 #include "sim/base/mem.h"
 
-static uint64_t now_fs(void *e) { return ((struct fake *)e)->now; }
+static uint64_t now_fs(void *e) {
+  return ((struct fake *)e)->now;
+}
 
 static bool before(const struct fake_event *a, const struct fake_event *b) {
   if (a->fs != b->fs) return a->fs < b->fs;
@@ -39,8 +41,7 @@ static void span(void *engine, void *unit, enum tsr_span_state state, uint64_t s
     assert_true(start >= f->span[i].start + f->span[i].cycles);
     break;
   }
-  assert_true(
-      tsr_mem_grow((void **)&f->span, &f->cap_spans, f->n_spans + 1, sizeof *f->span));
+  assert_true(tsr_mem_grow((void **)&f->span, &f->cap_spans, f->n_spans + 1, sizeof *f->span));
   f->span[f->n_spans++] = (struct fake_span){unit, state, start, cycles};
 }
 
@@ -103,7 +104,8 @@ void fake_prepare(struct tsr_instance *x, const char *kind, const char *text) {
   struct tsr_arena *a = tsr_arena_create();
   struct tsr_node *map = NULL;
   struct tsr_err err = TSR_ERR_INIT;
-  if (*text) assert_int_equal(tsr_config_tree_parse(a, kind, text, strlen(text), &map, &err), 0);
+  if (*text)
+    assert_int_equal(tsr_config_tree_parse(a, kind, text, strlen(text), &map, &err), 0);
   if (*text && tsr_param_read(c->params, "", map, NULL, x->params, NULL, &err))
     fail_msg("%s: %s", kind, err.n ? err.msg[0] : "?");
   tsr_err_fini(&err);
@@ -134,6 +136,21 @@ uint64_t fake_counter(const struct tsr_instance *x, const char *name) {
     if (!strcmp(x->ops->counters[i].name, name)) return x->counters[i];
   fail_msg("%s has no counter %s", x->ops->kind, name);
   return 0;
+}
+
+void fake_burst(struct tsr_instance *mem, uint64_t bytes, bool write, uint64_t ready_fs,
+                uint64_t *start_fs, uint64_t *end_fs) {
+  struct tsr_train t = {
+      .n = 1, .burst_bytes = (uint32_t)bytes, .write = write, .ready_fs = {ready_fs}};
+  (void)mem->ops->memory->serve(mem->state, &t, 0);
+  *start_fs = t.start_fs[0];
+  *end_fs = t.end_fs[0];
+}
+
+uint64_t fake_move(struct tsr_instance *buf, uint64_t bytes, bool write, uint64_t ready_fs,
+                   uint64_t *waited_fs) {
+  *waited_fs += buf->ops->buffer->dma(buf->state, bytes, write, 1, &ready_fs);
+  return ready_fs;
 }
 
 static void start(void *arg) {

@@ -60,6 +60,12 @@ void fake_make(struct fake *f, struct tsr_instance *x, const char *kind, const c
 void fake_drop(struct tsr_instance *x);
 uint64_t fake_counter(const struct tsr_instance *x, const char *name);
 
+/* A train of one burst, a train of one unit at a scratchpad's port. */
+void fake_burst(struct tsr_instance *mem, uint64_t bytes, bool write, uint64_t ready_fs,
+                uint64_t *start_fs, uint64_t *end_fs);
+uint64_t fake_move(struct tsr_instance *buf, uint64_t bytes, bool write, uint64_t ready_fs,
+                   uint64_t *waited_fs);
+
 /* A request, and when its milestones came (fs). */
 struct ask {
   struct tsr_ticket ticket; /* first */

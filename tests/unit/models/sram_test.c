@@ -24,11 +24,11 @@ static void a_phase_lengthens_at_the_first_byte_too_many(void **state) {
     uint64_t read, write, cycles; /* what exactly fills `cycles` of 4 banks of 8 B */
     bool grows_by_read, grows_by_write;
   } rows[] = {
-      {"1rw", 3200, 0, 100, true, true},    {"1rw", 0, 3200, 100, true, true},
-      {"1rw", 2000, 1200, 100, true, true}, {"1r1w", 3200, 0, 100, true, false},
+      {"1rw", 3200, 0, 100, true, true},     {"1rw", 0, 3200, 100, true, true},
+      {"1rw", 2000, 1200, 100, true, true},  {"1r1w", 3200, 0, 100, true, false},
       {"1r1w", 3200, 3200, 100, true, true}, {"1r1w", 0, 3200, 100, false, true},
-      {"2rw", 6400, 0, 100, true, true},    {"2rw", 3200, 3200, 100, true, true},
-      {"2rw", 0, 6400, 100, true, true},    {"1rw", 32, 0, 1, true, true},
+      {"2rw", 6400, 0, 100, true, true},     {"2rw", 3200, 3200, 100, true, true},
+      {"2rw", 0, 6400, 100, true, true},     {"1rw", 32, 0, 1, true, true},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct fake f;
@@ -57,7 +57,7 @@ static void the_dma_side_gets_what_a_phase_leaves(void **state) {
     const char *ports;
     uint64_t read, write; /* of the tile */
     bool dma_write;
-    uint64_t at, wait;    /* fs */
+    uint64_t at, wait; /* fs */
   } rows[] = {
       /* a direction that the tile leaves alone */
       {"1r1w", 3200, 0, true, 0, 0},
@@ -88,10 +88,31 @@ static void the_dma_side_gets_what_a_phase_leaves(void **state) {
     const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i].ports, 4, 8);
     assert_int_equal(b->tile(x.state, 0, 100, rows[i].read, rows[i].write), 100);
     uint64_t waited = 0;
-    uint64_t end = b->dma(x.state, 32, rows[i].dma_write, rows[i].at, &waited);
+    uint64_t end = fake_move(&x, 32, rows[i].dma_write, rows[i].at, &waited);
     assert_int_equal(waited, rows[i].wait);
     assert_int_equal(end, rows[i].at + rows[i].wait + 1 * NS);
     assert_int_equal(fake_counter(&x, "dma_wait_fs"), rows[i].wait);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* A phase that was booked later does not hide the one that still runs. */
+static void both_of_two_phases_hold_the_port(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t at, wait; /* fs */
+  } rows[] = {{50 * NS, 50 * NS}, {99 * NS, 1 * NS}, {100 * NS, 0}, {120 * NS, 30 * NS}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", 4, 8);
+    (void)b->tile(x.state, 0, 100, 3200, 0);
+    (void)b->tile(x.state, 110, 40, 1280, 0);
+    uint64_t waited = 0;
+    assert_int_equal(fake_move(&x, 32, false, rows[i].at, &waited),
+                     rows[i].at + rows[i].wait + 1 * NS);
+    assert_int_equal(waited, rows[i].wait);
     fake_drop(&x);
     fake_close(&f);
   }
@@ -107,7 +128,7 @@ static void the_port_is_shared_exactly(void **state) {
     enum { CYCLES = 10000 };
     b->tile(x.state, 0, CYCLES, used * CYCLES, 0);
     uint64_t moved = 0, waited = 0;
-    while (b->dma(x.state, 32, false, 0, &waited) <= CYCLES * NS) moved += 32;
+    while (fake_move(&x, 32, false, 0, &waited) <= CYCLES * NS) moved += 32;
     uint64_t left = (32 - used) * CYCLES;
     assert_in_range(moved, left - 96, left);
     fake_drop(&x);
@@ -124,14 +145,45 @@ static void the_dma_side_alone_moves_at_the_port_rate(void **state) {
   for (size_t i = 0; i < LEN(rows); i++) {
     struct fake f;
     struct tsr_instance x;
-    const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", rows[i].banks, rows[i].width);
+    (void)open_sram(&f, &x, "1r1w", rows[i].banks, rows[i].width);
     enum { N = 1000 };
     uint64_t end = 0, waited = 0, rate = rows[i].banks * rows[i].width;
-    for (int j = 0; j < N; j++) end = b->dma(x.state, rows[i].bytes, true, 0, &waited);
+    for (int j = 0; j < N; j++) end = fake_move(&x, rows[i].bytes, true, 0, &waited);
     assert_int_equal(end, tsr_ceil_div(N * rows[i].bytes * NS, rate));
     assert_int_equal(waited, 0);
     fake_drop(&x);
     fake_close(&f);
+  }
+}
+
+/* n units in one call end as n calls of one. */
+static void a_train_is_its_units_one_by_one(void **state) {
+  (void)state;
+  static const char *const ports[] = {"1rw", "1r1w", "2rw"};
+  struct tsr_rng r = {9};
+  for (int i = 0; i < 300; i++) {
+    struct fake f, g;
+    struct tsr_instance x, y;
+    const char *p = ports[i % 3];
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, p, 2, 1 + (unsigned)i % 40);
+    (void)open_sram(&g, &y, p, 2, 1 + (unsigned)i % 40);
+    uint64_t read = tsr_rng_range(&r, 0, 4000), write = tsr_rng_range(&r, 0, 4000);
+    assert_int_equal(b->tile(x.state, 10, 100, read, write),
+                     b->tile(y.state, 10, 100, read, write));
+    for (int k = 0; k < 4; k++) {
+      uint64_t time[TSR_TRAIN_MAX], one[TSR_TRAIN_MAX], at = tsr_rng_range(&r, 0, 150) * NS;
+      uint64_t waited = 0;
+      uint32_t n = (uint32_t)tsr_rng_range(&r, 1, TSR_TRAIN_MAX);
+      for (uint32_t j = 0; j < n; j++) time[j] = one[j] = at += tsr_rng_range(&r, 0, 5) * NS;
+      uint64_t all = b->dma(x.state, 64, k % 2, n, time);
+      for (uint32_t j = 0; j < n; j++)
+        assert_int_equal(time[j], fake_move(&y, 64, k % 2, one[j], &waited));
+      assert_int_equal(all, waited);
+    }
+    fake_drop(&x);
+    fake_drop(&y);
+    fake_close(&f);
+    fake_close(&g);
   }
 }
 
@@ -144,10 +196,10 @@ static void directions_share_one_port_only(void **state) {
   for (size_t i = 0; i < LEN(rows); i++) {
     struct fake f;
     struct tsr_instance x;
-    const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i].ports, 4, 8);
+    (void)open_sram(&f, &x, rows[i].ports, 4, 8);
     uint64_t waited = 0;
-    (void)b->dma(x.state, 32, false, 0, &waited);
-    assert_int_equal(b->dma(x.state, 32, true, 0, &waited), rows[i].end_ns * NS);
+    (void)fake_move(&x, 32, false, 0, &waited);
+    assert_int_equal(fake_move(&x, 32, true, 0, &waited), rows[i].end_ns * NS);
     fake_drop(&x);
     fake_close(&f);
   }
@@ -162,7 +214,7 @@ static void unlimited_ports_never_wait(void **state) {
   const struct tsr_buffer_ops *b = x.ops->buffer;
   uint64_t waited = 0;
   assert_int_equal(b->tile(x.state, 0, 7, 1u << 30, 1u << 30), 7);
-  assert_int_equal(b->dma(x.state, 4096, true, 5, &waited), 5);
+  assert_int_equal(fake_move(&x, 4096, true, 5, &waited), 5);
   assert_int_equal(waited, 0);
   assert_true(b->bytes_per_cycle(x.params) == TSR_UNLIMITED);
   assert_int_equal(b->slots(x.params), 3);
@@ -175,8 +227,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_phase_lengthens_at_the_first_byte_too_many),
       cmocka_unit_test(the_dma_side_gets_what_a_phase_leaves),
+      cmocka_unit_test(both_of_two_phases_hold_the_port),
       cmocka_unit_test(the_port_is_shared_exactly),
       cmocka_unit_test(the_dma_side_alone_moves_at_the_port_rate),
+      cmocka_unit_test(a_train_is_its_units_one_by_one),
       cmocka_unit_test(directions_share_one_port_only),
       cmocka_unit_test(unlimited_ports_never_wait),
   };

@@ -85,13 +85,23 @@ static void boxes_are_clipped_at_every_edge(void **state) {
     for (uint64_t extent = 1; extent <= 9; extent++)
       for (uint64_t step = 1; step <= 4; step++)
         for (uint64_t size = 1; size <= 5; size++) {
-          struct tsr_box x = {.base_bytes = 3, .rank = 2, .elem_bytes = 2,
-                              .size = {size, 4}, .stride_bytes = {8, 2},
-                              .start = {start, 1}, .extent = {extent, 2}, .step = {step, 1}};
+          struct tsr_box x = {.base_bytes = 3,
+                              .rank = 2,
+                              .elem_bytes = 2,
+                              .size = {size, 4},
+                              .stride_bytes = {8, 2},
+                              .start = {start, 1},
+                              .extent = {extent, 2},
+                              .step = {step, 1}};
           compare(&x, 4);
-          struct tsr_box y = {.base_bytes = 3, .rank = 2, .elem_bytes = 2,
-                              .size = {4, size}, .stride_bytes = {2 * size, 2},
-                              .start = {-1, start}, .extent = {4, extent}, .step = {1, step}};
+          struct tsr_box y = {.base_bytes = 3,
+                              .rank = 2,
+                              .elem_bytes = 2,
+                              .size = {4, size},
+                              .stride_bytes = {2 * size, 2},
+                              .start = {-1, start},
+                              .extent = {4, extent},
+                              .step = {1, step}};
           compare(&y, 8);
         }
 }
@@ -110,6 +120,8 @@ static void touching_dimensions_become_one_run(void **state) {
       {{0, 3, 2, {4, 5, 6}, {60, 12, 2}, {0, 0, 0}, {2, 3, 3}, {1, 1, 1}}, 2, 6},
       /* a dimension of one element takes no loop */
       {{0, 3, 2, {4, 5, 6}, {60, 12, 2}, {0, 2, 0}, {3, 1, 6}, {1, 1, 1}}, 1, 12},
+      /* … nor a break, whatever its step */
+      {{0, 3, 2, {4, 1, 6}, {12, 12, 2}, {0, 0, 0}, {4, 1, 6}, {1, 5, 1}}, 0, 48},
       /* padding after each row stands between the runs */
       {{0, 2, 2, {4, 6}, {16, 2}, {0, 0}, {4, 6}, {1, 1}}, 1, 12},
       /* every second element: a run an element */
@@ -131,11 +143,17 @@ static void a_box_outside_the_tensor_is_empty(void **state) {
   static const struct {
     int64_t start;
     uint64_t extent, step;
-  } rows[] = {{-3, 3, 1}, {5, 1, 1}, {-4, 2, 2}, {-1, 2, 7}, {INT64_MIN, 4, 1},
-              {INT64_MIN, UINT64_MAX, 1}, {INT64_MAX, 2, 1}, {-1, 2, UINT64_MAX >> 1}};
+  } rows[] = {{-3, 3, 1},        {5, 1, 1},
+              {-4, 2, 2},        {-1, 2, 7},
+              {INT64_MIN, 4, 1}, {INT64_MIN, UINT64_MAX, 1},
+              {INT64_MAX, 2, 1}, {-1, 2, UINT64_MAX >> 1}};
   for (size_t i = 0; i < LEN(rows); i++) {
-    struct tsr_box x = {.rank = 1, .elem_bytes = 4, .size = {5}, .stride_bytes = {4},
-                        .start = {rows[i].start}, .extent = {rows[i].extent},
+    struct tsr_box x = {.rank = 1,
+                        .elem_bytes = 4,
+                        .size = {5},
+                        .stride_bytes = {4},
+                        .start = {rows[i].start},
+                        .extent = {rows[i].extent},
                         .step = {rows[i].step}};
     bool reaches = rows[i].start == INT64_MIN && rows[i].extent == UINT64_MAX;
     struct tsri_walk w;
@@ -152,19 +170,21 @@ static void neighbours_share_the_burst_they_touch(void **state) {
   static const struct {
     uint64_t base, run_elems, rows, stride, bursts;
   } rows[] = {
-      {0, 16, 4, 64, 4},   /* a burst each */
-      {32, 16, 4, 64, 5},  /* straddling: the end of one is the start of the next */
-      {0, 8, 4, 32, 2},    /* two runs a burst */
-      {0, 1, 16, 8, 2},    /* eight runs a burst */
-      {60, 2, 1, 64, 2},   /* one run over an edge */
-      {60, 2, 2, 64, 3},
-      {0, 4, 3, 128, 3},
+      {0, 16, 4, 64, 4},  /* a burst each */
+      {32, 16, 4, 64, 5}, /* straddling: the end of one is the start of the next */
+      {0, 8, 4, 32, 2},   /* two runs a burst */
+      {0, 1, 16, 8, 2},   /* eight runs a burst */
+      {60, 2, 1, 64, 2},  /* one run over an edge */
+      {60, 2, 2, 64, 3},  {0, 4, 3, 128, 3},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
-    struct tsr_box x = {.base_bytes = rows[i].base, .rank = 2, .elem_bytes = 4,
+    struct tsr_box x = {.base_bytes = rows[i].base,
+                        .rank = 2,
+                        .elem_bytes = 4,
                         .size = {rows[i].rows, rows[i].run_elems},
                         .stride_bytes = {rows[i].stride, 4},
-                        .extent = {rows[i].rows, rows[i].run_elems}, .step = {1, 1}};
+                        .extent = {rows[i].rows, rows[i].run_elems},
+                        .step = {1, 1}};
     struct tsri_walk w;
     uint64_t addr, n = 0;
     tsri_walk_init(&w, &x, 64);

@@ -1,0 +1,1 @@
+tsr_fuzz(program DEPS tsr_isa)
