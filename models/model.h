@@ -178,6 +178,8 @@ struct tsr_memory_ops {
   uint64_t (*latency_fs)(const void *params);
 };
 
+#define TSR_PHASE_LATER UINT64_MAX
+
 struct tsr_buffer_ops {
   /* The DMA side moves n units of `bytes` (write: into the buffer); unit i is ready at
    * time_fs[i], which becomes when the port has taken it.  Returns how much time the
@@ -185,9 +187,12 @@ struct tsr_buffer_ops {
   uint64_t (*dma)(void *state, uint64_t bytes, bool write, uint32_t n, uint64_t *time_fs);
   /* The tile side moves `read` and `write` bytes over a phase of `cycles` from
    * `start_cycle`; returns the cycles that the phase takes (>= cycles).  The tile
-   * goes before the DMA side. */
+   * goes before the DMA side.  TSR_PHASE_LATER: it is not yet known when; `occupy`
+   * tells, with the same bytes and the cycles returned. */
   uint64_t (*tile)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                    uint64_t write);
+  void (*occupy)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
+                 uint64_t write);
   /* Facts of the parameters. */
   uint64_t (*slot_bytes)(const void *params); /* capacity of one of its buffers */
   uint64_t (*slots)(const void *params);      /* how many buffers it is cut into */

@@ -23,7 +23,12 @@ static enum tsr_status unknown_name(const char *what, struct tsr_err *err) {
               "'.', got '%s'",
               what);
   const char *near = tsr_err_nearest(what, names, n);
-  if (near) tsr_err_hint(err, "did you mean '%s'?", near);
+  for (size_t i = 0; !near && i < n; i++)
+    if (*what && !strncmp(names[i], what, strlen(what))) near = names[i];
+  if (near)
+    tsr_err_hint(err, "did you mean '%s'?", near);
+  else
+    tsr_err_hint(err, "`tessera presets workload` lists the names");
   return TSR_USAGE;
 }
 

@@ -121,6 +121,17 @@ static uint64_t dma(void *vs, uint64_t bytes, bool write, uint32_t n, uint64_t *
   return waited;
 }
 
+static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
+                   uint64_t write) {
+  struct state *s = vs;
+  if (s->bytes_per_cycle == TSR_UNLIMITED) return;
+  s->phase[0] = s->phase[1];
+  s->phase[1] = (struct phase){.start_fs = s->env->cycle_fs(s->env->engine, start_cycle),
+                               .end_fs = s->env->cycle_fs(s->env->engine, start_cycle + cycles),
+                               .capacity = cycles * s->bytes_per_cycle,
+                               .used = {read, write}};
+}
+
 static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                      uint64_t write) {
   struct state *s = vs;
@@ -133,11 +144,7 @@ static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t r
                                              : (read + write + 1) / 2;
   uint64_t takes = tsr_max_u64(cycles, tsr_ceil_div(need, width));
   s->counters[CONFLICT_CYCLES] += takes - cycles;
-  s->phase[0] = s->phase[1];
-  s->phase[1] = (struct phase){.start_fs = s->env->cycle_fs(s->env->engine, start_cycle),
-                            .end_fs = s->env->cycle_fs(s->env->engine, start_cycle + takes),
-                            .capacity = takes * width,
-                            .used = {read, write}};
+  if (start_cycle != TSR_PHASE_LATER) occupy(vs, start_cycle, takes, read, write);
   return takes;
 }
 
@@ -149,6 +156,7 @@ static uint64_t slots(const void *vp) { return ((const struct params *)vp)->buff
 
 static const struct tsr_buffer_ops buffer = {.dma = dma,
                                              .tile = tile,
+                                             .occupy = occupy,
                                              .slot_bytes = slot_bytes,
                                              .slots = slots,
                                              .bytes_per_cycle = bytes_per_cycle};

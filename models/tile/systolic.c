@@ -91,6 +91,8 @@ struct fold { /* clipped extents of the present fold */
 
 /* The present fold's schedule, in cycles; spans are reported when it is settled. */
 struct plan {
+  struct fold f;
+  uint32_t acc_bytes;
   uint64_t start;     /* of the stationary operand's load, or of the stream */
   uint64_t S, S0;     /* its load with and without the port's delay */
   uint64_t T, T0;     /* the stream, with and without it */
@@ -114,7 +116,8 @@ struct state {
   uint64_t free;        /* the next fold may start (os, no preload) */
   uint64_t drain_end;   /* os: the shadow register is empty again */
   bool streamed;        /* preload: a fold has streamed in this layer */
-  uint64_t stream_start, stream_end, stream_T; /* of the latest fold */
+  uint64_t stream_start, stream_end, stream_T; /* of the latest fold; T without ports */
+  uint64_t held_start, held; /* what the ports added to it, not reported yet */
   uint64_t drain_start; /* of the latest fold: its last product has entered */
   uint64_t resume;      /* the array stood still until then */
   /* gates */
@@ -212,8 +215,18 @@ static uint64_t stream_cycles(struct state *s, uint64_t start) {
   uint64_t in = tile_phase(s, fl->streamed, start, T,
                            operand_bytes(s, fl->streamed, f->rows * f->stream), 0);
   uint64_t acc = f->stream * f->cols * s->req->acc_bytes;
-  uint64_t out = tile_phase(s, BUF_C, start, T, f->first_k ? 0 : acc, acc);
+  uint64_t out = tile_phase(s, BUF_C, s->settling ? TSR_PHASE_LATER : start, T,
+                            f->first_k ? 0 : acc, acc);
   return tsr_max_u64(in, out);
+}
+
+/* The results' port, once the gate has let the fold at hand go. */
+static void occupy_results(struct state *s) {
+  const struct fold *f = &s->plan.f;
+  if (!flow_of(s->p)->stationary) return; /* os: when they are captured */
+  struct tsr_instance *c = s->buf[BUF_C];
+  uint64_t acc = f->stream * f->cols * s->plan.acc_bytes;
+  c->ops->buffer->occupy(c->state, now_cycle(s), s->plan.T, f->first_k ? 0 : acc, acc);
 }
 
 static uint64_t load_cycles(struct state *s, uint64_t start) {
@@ -271,7 +284,7 @@ static void run_fold(void *arg);
 static bool gate_closed(const struct state *s) { return s->opened < s->ordinal; }
 
 /* Busy cycles of the stream, interrupted by `stall` cycles after `before` of them
- * (the engine charges the gap), then what the ports added. */
+ * (the engine charges the gap); returns where they end. */
 static uint64_t report_stream(struct state *s, uint64_t start, uint64_t before,
                               uint64_t stall) {
   const struct plan *p = &s->plan;
@@ -279,8 +292,7 @@ static uint64_t report_stream(struct state *s, uint64_t start, uint64_t before,
   span(s, TSR_SPAN_BUSY, start, head);
   if (head < p->T0) start += stall;
   span(s, TSR_SPAN_BUSY, start + head, p->T0 - head);
-  span(s, TSR_SPAN_CONFLICT, start + p->T0, p->T - p->T0);
-  return start + p->T;
+  return start + p->T0;
 }
 
 /* ---- one fold after the other: os, and ws or is without preload ---- */
@@ -323,6 +335,8 @@ static void settle_serial(struct state *s, uint64_t stall) {
   span(s, TSR_SPAN_CONFLICT, p->start + p->S0, p->S - p->S0);
   uint64_t stream = p->start + p->S, in_stream = os ? 0 : stall;
   uint64_t end = report_stream(s, stream, s->p->rows, in_stream);
+  span(s, TSR_SPAN_CONFLICT, end, p->T - p->T0);
+  end += p->T - p->T0;
   if (!os && p->T0 <= s->p->rows) end += stall; /* stood still while draining */
   span(s, TSR_SPAN_DRAIN, end, tail);
   end += tail;
@@ -341,6 +355,16 @@ static void settle_serial(struct state *s, uint64_t stall) {
 
 /* ---- the stationary operand of the next fold loads while this one streams ---- */
 
+/* Reports what the ports added to the latest stream, the first `fill` cycles of it as
+ * fill; returns how many those were. */
+static uint64_t report_held(struct state *s, uint64_t fill) {
+  fill = tsr_min_u64(fill, s->held);
+  span(s, TSR_SPAN_FILL, s->held_start, fill);
+  span(s, TSR_SPAN_CONFLICT, s->held_start + fill, s->held - fill);
+  s->held = 0;
+  return fill;
+}
+
 static void plan_preload(struct state *s, uint64_t from) {
   struct plan *p = &s->plan;
   if (s->streamed) from = tsr_max_u64(from, s->stream_start);
@@ -348,9 +372,11 @@ static void plan_preload(struct state *s, uint64_t from) {
   p->S = load_cycles(s, from);
   p->start = from + p->S;
   if (s->streamed) p->start = tsr_max_u64(p->start, tsr_max_u64(s->stream_end, s->resume));
-  /* Of the gap since the last stream, what preloading cannot hide is fill. */
-  uint64_t gap = s->streamed ? p->start - s->stream_end : p->start - from;
+  /* What preloading cannot hide is fill: first the cycles by which a port lengthened
+   * the stream before, then the gap. */
   uint64_t fill = !s->streamed ? p->S0 : p->S0 > s->stream_T ? p->S0 - s->stream_T : 0;
+  fill -= report_held(s, fill);
+  uint64_t gap = s->streamed ? p->start - s->stream_end : p->start - from;
   fill = tsr_min_u64(fill, gap);
   uint64_t late = tsr_min_u64(p->S - p->S0, gap - fill); /* by the port */
   span(s, TSR_SPAN_CONFLICT, p->start - fill - late, late);
@@ -361,14 +387,16 @@ static void plan_preload(struct state *s, uint64_t from) {
   count(s, p->T, late + (p->T - p->T0));
   s->streamed = true;
   s->stream_start = p->start;
-  s->stream_T = p->T;
+  s->stream_T = p->T0;
   s->finished = !next_fold(s);
   at(s, p->start, s->finished ? on_accepted : run_fold);
 }
 
 static void settle_preload(struct state *s, uint64_t stall, bool finished) {
   const struct plan *p = &s->plan;
-  s->stream_end = report_stream(s, p->start, s->p->rows, stall);
+  s->held_start = report_stream(s, p->start, s->p->rows, stall);
+  s->held = p->T - p->T0;
+  s->stream_end = s->held_start + s->held;
   s->drain_start = p->start + p->T + stall; /* it stood still, streaming or draining */
   s->resume = stall ? now_cycle(s) : 0;
   if (finished) finish(s, s->stream_end, s->drain_start + skew(s->p));
@@ -395,16 +423,20 @@ static void settle(struct state *s, uint64_t stall) {
 
 static void on_gate(void *arg) {
   struct state *s = arg;
-  if (gate_closed(s))
+  if (gate_closed(s)) {
     s->at_gate = true;
-  else
-    settle(s, 0);
+    return;
+  }
+  occupy_results(s);
+  settle(s, 0);
 }
 
 static void open(void *vs) {
   struct state *s = vs;
   s->opened++;
-  if (s->at_gate && !gate_closed(s)) settle(s, now_cycle(s) - s->plan.gate);
+  if (!s->at_gate || gate_closed(s)) return;
+  occupy_results(s);
+  settle(s, now_cycle(s) - s->plan.gate);
 }
 
 static void run_fold(void *arg) {
@@ -418,12 +450,14 @@ static void run_fold(void *arg) {
   bool closed = gate_closed(s) && (flow_of(s->p)->stationary || s->f.last_k);
   uint64_t from = s->deferred_cycle ? s->deferred_cycle : now_cycle(s);
   s->deferred_cycle = 0;
+  s->settling = closed;
+  s->plan.f = s->f;
+  s->plan.acc_bytes = s->req->acc_bytes;
   if (preloads(s))
     plan_preload(s, from);
   else
     plan_serial(s);
   if (closed) {
-    s->settling = true;
     s->env->at(s->env->engine, at_cycle(s, s->plan.gate), TSR_PRIO_TILE, on_gate, s);
   } else {
     settle(s, 0);
@@ -461,6 +495,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
 
 static void end(void *vs) {
   struct state *s = vs;
+  (void)report_held(s, 0);
   if (s->streamed) span(s, TSR_SPAN_DRAIN, s->drain_start, skew(s->p));
   s->streamed = false;
   s->resume = 0;

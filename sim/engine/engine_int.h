@@ -106,7 +106,8 @@ struct tsri_unit {
   uint64_t blocked_cycle;
   int gate_sem;       /* of the next request's result, -1: none */
   int closed_sem;     /* what the closed gates wait for */
-  unsigned closed;    /* requests started whose gate is closed */
+  unsigned closed;    /* requests started whose gate is closed … */
+  uint64_t closed_cycle; /* … the first of them since */
   struct tsri_flight flight[TSR_TICKETS_MAX];
   unsigned in_flight;
   struct tsri_flight *last; /* the request started last, or NULL */

@@ -19,7 +19,7 @@ struct tile_own {
   int kind;
   uint64_t count;
   char a[TSR_PARAM_NAME_MAX], b[TSR_PARAM_NAME_MAX], acc[TSR_PARAM_NAME_MAX],
-      out[TSR_PARAM_NAME_MAX], mma[TSR_PARAM_NAME_MAX];
+      out[TSR_PARAM_NAME_MAX], mma[TSR_PARAM_TEXT_MAX];
   uint64_t rate[5];
 };
 struct dram_own { int model; };
@@ -57,8 +57,10 @@ static const struct tsr_param tile_rows[] = {
     NAME_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
     NAME_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
     NAME_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
-    NAME_ROW("mma", tile_own, mma, "",
-             "matrix unit that computes values; empty: sequential by the formats"),
+    {.key = "mma", .type = TSR_PARAM_TEXT, .def = "", .offset = offsetof(struct tile_own, mma),
+     .uncertainty = "exact",
+     .doc = "matrix units that compute values, by name or parameters; empty: by the formats",
+     .src = "SRC:assumed"},
     RATE_ROW("fp32", 0), RATE_ROW("fp16", 1), RATE_ROW("bf16", 2), RATE_ROW("int8", 3),
     RATE_ROW("uint8", 4),
     {.key = NULL}};

@@ -37,7 +37,7 @@ struct tsr_machine {
   uint64_t clock_hz;
   char format_a[TSR_PARAM_NAME_MAX], format_b[TSR_PARAM_NAME_MAX];
   char format_acc[TSR_PARAM_NAME_MAX], format_out[TSR_PARAM_NAME_MAX];
-  char mma[TSR_PARAM_NAME_MAX]; /* empty: by the formats */
+  char mma[TSR_PARAM_TEXT_MAX]; /* as tsr_mma_resolve takes it; empty: by the formats */
   uint64_t max_events, max_cycles;
   size_t n_rates; /* formats the tile executes, products per element and cycle */
   struct { const char *format; uint64_t rate; } rates[TSR_MACHINE_RATES_MAX];

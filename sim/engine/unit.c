@@ -83,6 +83,7 @@ static bool gate_closed(struct tsri_unit *u) {
     u->e->sem[sem].value--;
     return false;
   }
+  if (!u->closed) u->closed_cycle = now_cycle(u->e);
   u->closed++;
   u->closed_sem = sem;
   return true;
@@ -241,6 +242,8 @@ void tsri_units_explain(const struct tsr_engine *e, struct tsr_str *out) {
     if (u->blocked)
       tsr_str_addf(out, ", waits for s%d since cycle %" PRIu64, u->blocked_sem,
                    u->blocked_cycle);
-    if (u->closed) tsr_str_addf(out, ", %u results wait for s%d", u->closed, u->closed_sem);
+    if (u->closed)
+      tsr_str_addf(out, ", results of %u request%s wait for s%d since cycle %" PRIu64, u->closed,
+                   u->closed == 1 ? "" : "s", u->closed_sem, u->closed_cycle);
   }
 }

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,9 +14,12 @@
 
 enum { SETS = 8 };
 
-struct machine { const char *label, *set[SETS]; uint64_t elements; };
-#define IDEAL                                                                              \
-  "dram.bandwidth=unlimited", "dram.latency=0", "sram.a.width=unlimited",                  \
+struct machine {
+  const char *label, *set[SETS];
+  uint64_t elements;
+};
+#define IDEAL                                                             \
+  "dram.bandwidth=unlimited", "dram.latency=0", "sram.a.width=unlimited", \
       "sram.b.width=unlimited", "sram.c.width=unlimited"
 static const struct machine machines[] = {
     {"as it is", {NULL}, 1024},
@@ -30,7 +33,8 @@ static const struct machine machines[] = {
     {"one element, outputs stay", {"tile.rows=1", "tile.cols=1", "tile.dataflow=os"}, 1},
     {"small buffers", {"sram.a.size=4KiB", "sram.b.size=4KiB", "sram.c.size=4KiB"}, 1024},
     {"single buffers", {"sram.a.buffers=1", "sram.b.buffers=1", "sram.c.buffers=1"}, 1024},
-    {"narrow ports", {"sram.a.width=1B", "sram.b.width=1B", "sram.c.width=1B", "sram.a.banks=1"},
+    {"narrow ports",
+     {"sram.a.width=1B", "sram.b.width=1B", "sram.c.width=1B", "sram.a.banks=1"},
      1024},
     {"one burst at a time", {"dma.outstanding=1", "dma.burst=32B"}, 1024},
     {"bursts of a byte", {"dma.burst=1B"}, 1024},
@@ -38,7 +42,10 @@ static const struct machine machines[] = {
     {"ideal memory", {IDEAL}, 1024},
 };
 
-struct shape { const char *workload; uint64_t macs; };
+struct shape {
+  const char *workload;
+  uint64_t macs;
+};
 static const struct shape shapes[] = {
     {"gemm:1x1x1", 1},
     {"gemm:1x1x97", 97},
@@ -51,16 +58,22 @@ static const struct shape shapes[] = {
     {"gemm:2x3x5,7x11x13,17x19x23", 2 * 3 * 5 + 7 * 11 * 13 + 17 * 19 * 23},
 };
 
-#define GEO                                                                                   \
-  "model,layer,op,M,N,K,count,notes,batch,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,stride_w,"    \
+#define GEO                                                                                \
+  "model,layer,op,M,N,K,count,notes,batch,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,stride_w," \
   "pad_t,pad_l,pad_b,pad_r,dil_h,dil_w,groups\n"
-struct conv { const char *label, *row; uint64_t macs; };
+struct conv {
+  const char *label, *row;
+  uint64_t macs;
+};
 static const struct conv convs[] = {
-    {"stride over filter", "m,a,conv,9,5,12,1,,1,3,10,10,5,2,2,4,4,0,0,0,0,1,1,1\n", 9 * 5 * 12},
+    {"stride over filter", "m,a,conv,9,5,12,1,,1,3,10,10,5,2,2,4,4,0,0,0,0,1,1,1\n",
+     9 * 5 * 12},
     {"one tap, stride 7", "m,a,conv,9,4,2,1,,1,2,15,15,4,1,1,7,7,0,0,0,0,1,1,1\n", 9 * 4 * 2},
     {"dilated", "m,a,conv,9,4,18,1,,1,2,9,9,4,3,3,1,1,0,0,0,0,3,3,1\n", 9 * 4 * 18},
-    {"more padding than input", "m,a,conv,25,3,2,1,,1,2,1,1,3,1,1,1,1,2,2,2,2,1,1,1\n", 25 * 3 * 2},
-    {"padded on one side", "m,a,conv,20,3,18,1,,1,2,5,4,3,3,3,1,1,1,2,1,0,1,1,1\n", 20 * 3 * 18},
+    {"more padding than input", "m,a,conv,25,3,2,1,,1,2,1,1,3,1,1,1,1,2,2,2,2,1,1,1\n",
+     25 * 3 * 2},
+    {"padded on one side", "m,a,conv,20,3,18,1,,1,2,5,4,3,3,3,1,1,1,2,1,0,1,1,1\n",
+     20 * 3 * 18},
     {"groups", "m,a,conv,16,2,18,3,,1,6,6,6,6,3,3,1,1,0,0,0,0,1,1,3\n", 16 * 2 * 18 * 3},
     {"depthwise", "m,a,dwconv,16,1,9,5,,1,5,6,6,5,3,3,1,1,0,0,0,0,1,1,5\n", 16 * 9 * 5},
     {"a filter as large as its input", "m,a,conv,1,7,75,1,,1,3,5,5,7,5,5,1,1,0,0,0,0,1,1,1\n",
@@ -69,7 +82,8 @@ static const struct conv convs[] = {
     {"a batch", "m,a,conv,18,4,18,1,,2,2,5,5,4,3,3,1,1,0,0,0,0,1,1,1\n", 18 * 4 * 18},
 };
 
-static const char **arguments(const char *workload, const struct machine *m, const char **args) {
+static const char **arguments(const char *workload, const struct machine *m,
+                              const char **args) {
   size_t n = 0;
   const char *const head[] = {"run", "--json", "--arch", "systolic-32", "--workload", workload};
   for (; n < sizeof head / sizeof head[0]; n++) args[n] = head[n];
@@ -92,8 +106,8 @@ static void expect_work(const char *workload, const struct machine *m, uint64_t 
   uint64_t cycles = (uint64_t)json_integer_value(json_object_get(t, "cycles"));
   double used = json_number_value(json_object_get(t, "utilization"));
   if (done != macs || cycles * m->elements < macs || !(used > 0 && used <= 1))
-    fail_msg("%s, %s: %" PRIu64 " of %" PRIu64 " macs in %" PRIu64 " cycles", workload, m->label,
-             done, macs, cycles);
+    fail_msg("%s, %s: %" PRIu64 " of %" PRIu64 " macs in %" PRIu64 " cycles", workload,
+             m->label, done, macs, cycles);
   json_decref(run);
   tool_result_fini(&r);
 }
@@ -120,11 +134,20 @@ static void every_convolution_runs_on_every_machine(void **state) {
 
 /* ---- what is refused ---- */
 
-struct refusal { const char *workload, *set[2]; int rc; const char *says; };
+struct refusal {
+  const char *workload, *set[2];
+  int rc;
+  const char *says;
+};
 static const struct refusal refusals[] = {
-    {"gemm:100000x100000x100000", {"dram.capacity=unlimited"}, 4, "sim.max_events is 1000000000"},
+    {"gemm:100000x100000x100000",
+     {"dram.capacity=unlimited"},
+     4,
+     "sim.max_events is 1000000000"},
     {"gemm:1000000x1000000x1000000", {"dram.capacity=unlimited"}, 4, "sim.max_events"},
-    {"gemm:1000000x1000000x1000000", {"dram.capacity=unlimited", "sim.max_events=unlimited"}, 4,
+    {"gemm:1000000x1000000x1000000",
+     {"dram.capacity=unlimited", "sim.max_events=unlimited"},
+     4,
      "would end past 2^64 fs"},
     {"gemm:100000x100000x100000", {"name=big"}, 3, "does not fit dram.capacity"},
     {"gemm:4096x4096x4096", {"clock=1kHz"}, 4, "would end past 2^64 fs"},
@@ -144,8 +167,8 @@ static void what_is_too_large_is_refused_at_once(void **state) {
     struct tool_result r;
     tool_run(&r, arguments(f->workload, &m, args));
     if (r.rc != f->rc || r.out_n || !strstr(r.err, f->says))
-      fail_msg("%s, %s: exit %d, expected %d with '%s'\n%s", f->workload, f->set[0], r.rc, f->rc,
-               f->says, r.err);
+      fail_msg("%s, %s: exit %d, expected %d with '%s'\n%s", f->workload, f->set[0], r.rc,
+               f->rc, f->says, r.err);
     if (r.wall_s >= 1) fail_msg("%s was refused after %.1f s", f->workload, r.wall_s);
     tool_result_fini(&r);
   }
@@ -154,7 +177,8 @@ static void what_is_too_large_is_refused_at_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(every_shape_runs_on_every_machine, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(every_shape_runs_on_every_machine, tool_enter,
+                                      tool_leave),
       cmocka_unit_test_setup_teardown(every_convolution_runs_on_every_machine, tool_enter,
                                       tool_leave),
       cmocka_unit_test_setup_teardown(what_is_too_large_is_refused_at_once, tool_enter,

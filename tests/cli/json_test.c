@@ -3,8 +3,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -15,39 +15,102 @@
 static const char *const head_keys[] = {"run_id", "name",   "arch",   "workload", "policy",
                                         "model",  "status", "totals", "layers",   NULL};
 static const char *const totals_keys[] = {
-    "cycles", "time_s", "overlap_cycles", "macs", "executed_macs", "utilization",
-    "tensor_active", "dram_read_bytes", "dram_write_bytes", "sram_read_bytes",
-    "sram_write_bytes", "energy_pj", "avg_power_mw", "peak_power_mw", "inferences_per_s",
-    "tokens_per_s", "events", "fast_forwarded", "wall_s", NULL};
-static const char *const layer_keys[] = {
-    "index", "name", "op", "m", "n", "k", "count", "kernel", "mapping", "format_a", "format_b",
-    "format_acc", "format_out", "sparse", "requested_kernel", "fallback_reason", "folds",
-    "start_cycles", "cycles", "time_s", "compute_cycles", "stall_cycles", "stalls",
-    "utilization", "mapping_efficiency", "macs", "executed_macs", "dram_read_bytes",
-    "dram_write_bytes", "sram_read_bytes", "sram_write_bytes", "energy_pj", "numeric", NULL};
+    "cycles",           "time_s",          "overlap_cycles",   "macs",
+    "executed_macs",    "utilization",     "tensor_active",    "dram_read_bytes",
+    "dram_write_bytes", "sram_read_bytes", "sram_write_bytes", "energy_pj",
+    "avg_power_mw",     "peak_power_mw",   "inferences_per_s", "tokens_per_s",
+    "events",           "fast_forwarded",  "wall_s",           NULL};
+static const char *const layer_keys[] = {"index",
+                                         "name",
+                                         "op",
+                                         "m",
+                                         "n",
+                                         "k",
+                                         "count",
+                                         "kernel",
+                                         "mapping",
+                                         "format_a",
+                                         "format_b",
+                                         "format_acc",
+                                         "format_out",
+                                         "sparse",
+                                         "requested_kernel",
+                                         "fallback_reason",
+                                         "folds",
+                                         "start_cycles",
+                                         "cycles",
+                                         "time_s",
+                                         "compute_cycles",
+                                         "stall_cycles",
+                                         "stalls",
+                                         "utilization",
+                                         "mapping_efficiency",
+                                         "macs",
+                                         "executed_macs",
+                                         "dram_read_bytes",
+                                         "dram_write_bytes",
+                                         "sram_read_bytes",
+                                         "sram_write_bytes",
+                                         "energy_pj",
+                                         "numeric",
+                                         NULL};
 static const char *const numeric_keys[] = {
-    "checked_elems", "max_ulp", "mean_ulp", "norm_err", "sqnr_db", "bias", "overflow",
-    "underflow", "saturated", "subnormal_in", "nan", "swamped_terms", NULL};
-static const char *const causes[] = {
-    "dram_bandwidth", "dram_latency", "dram_bank", "dram_refresh", "dram_turnaround",
-    "sram_conflict", "noc", "writeback", "sync", "ramp", "vector", "imbalance", "throttle",
-    NULL};
+    "checked_elems", "max_ulp",       "mean_ulp",  "norm_err",  "sqnr_db",
+    "bias",          "overflow",      "underflow", "saturated", "subnormal_in",
+    "nan",           "swamped_terms", NULL};
+static const char *const causes[] = {"dram_bandwidth",
+                                     "dram_latency",
+                                     "dram_bank",
+                                     "dram_refresh",
+                                     "dram_turnaround",
+                                     "sram_conflict",
+                                     "noc",
+                                     "writeback",
+                                     "sync",
+                                     "ramp",
+                                     "vector",
+                                     "imbalance",
+                                     "throttle",
+                                     NULL};
 /* Figures that are numbers in every run of matmuls. */
-static const char *const layer_numbers[] = {
-    "index", "m", "n", "k", "count", "folds", "start_cycles", "cycles", "time_s",
-    "compute_cycles", "stall_cycles", "utilization", "mapping_efficiency", "macs",
-    "executed_macs", "dram_read_bytes", "dram_write_bytes", "sram_read_bytes",
-    "sram_write_bytes", NULL};
+static const char *const layer_numbers[] = {"index",
+                                            "m",
+                                            "n",
+                                            "k",
+                                            "count",
+                                            "folds",
+                                            "start_cycles",
+                                            "cycles",
+                                            "time_s",
+                                            "compute_cycles",
+                                            "stall_cycles",
+                                            "utilization",
+                                            "mapping_efficiency",
+                                            "macs",
+                                            "executed_macs",
+                                            "dram_read_bytes",
+                                            "dram_write_bytes",
+                                            "sram_read_bytes",
+                                            "sram_write_bytes",
+                                            NULL};
 static const char *const totals_numbers[] = {
-    "cycles", "time_s", "overlap_cycles", "macs", "executed_macs", "utilization",
-    "tensor_active", "dram_read_bytes", "dram_write_bytes", "sram_read_bytes",
-    "sram_write_bytes", "inferences_per_s", "events", "fast_forwarded", "wall_s", NULL};
+    "cycles",           "time_s",          "overlap_cycles",   "macs",
+    "executed_macs",    "utilization",     "tensor_active",    "dram_read_bytes",
+    "dram_write_bytes", "sram_read_bytes", "sram_write_bytes", "inferences_per_s",
+    "events",           "fast_forwarded",  "wall_s",           NULL};
 /* totals = sum over layers */
-static const char *const sums[] = {"macs",            "executed_macs",   "dram_read_bytes",
-                                   "dram_write_bytes", "sram_read_bytes", "sram_write_bytes",
+static const char *const sums[] = {"macs",
+                                   "executed_macs",
+                                   "dram_read_bytes",
+                                   "dram_write_bytes",
+                                   "sram_read_bytes",
+                                   "sram_write_bytes",
                                    NULL};
 
-struct net { const char *arch, *workload; double clock_hz, peak; };
+struct net {
+  const char *arch, *workload;
+  double clock_hz, peak;
+};
 static const struct net nets[] = {
     {"systolic-128", "resnet50", 1e9, 128 * 128},
     {"systolic-128", "mobilenetv2", 1e9, 128 * 128},
@@ -170,9 +233,9 @@ static void check_units(void) {
       "v_layers l JOIN v_units u ON u.run = l.run AND u.layer = l.layer WHERE u.unit LIKE "
       "'%.tile0' AND u.state IN ('busy', 'fill', 'drain') GROUP BY l.run, l.layer) "
       "WHERE want IS NOT got";
-  static const char units[] =
-      "SELECT count(*) FROM (SELECT count(DISTINCT unit) AS n FROM v_units GROUP BY run, layer) "
-      "WHERE n <> 3";
+  static const char units[] = "SELECT count(*) FROM (SELECT count(DISTINCT unit) AS n FROM "
+                              "v_units GROUP BY run, layer) "
+                              "WHERE n <> 3";
   assert_int_equal(tool_sql_int("tessera.db", mismatches), 0);
   assert_int_equal(tool_sql_int("tessera.db", tile), 0);
   assert_int_equal(tool_sql_int("tessera.db", units), 0);
@@ -225,8 +288,8 @@ static void the_batch_multiplies_work_and_inferences(void **state) {
   struct tool_result r[2];
   json_t *t[2], *run[2];
   for (int i = 0; i < 2; i++) {
-    TOOL(&r[i], "run", "--arch", "systolic-128", "--workload", "mobilenetv2", "--json", "--batch",
-         i ? "4" : "1");
+    TOOL(&r[i], "run", "--arch", "systolic-128", "--workload", "mobilenetv2", "--json",
+         "--batch", i ? "4" : "1");
     assert_int_equal(r[i].rc, 0);
     run[i] = parse(r[i].out, r[i].out_n);
     t[i] = json_object_get(run[i], "totals");
@@ -245,7 +308,8 @@ static void the_clock_scales_time_and_not_compute(void **state) {
   (void)state;
   struct tool_result r;
   struct net n = {"systolic-32", "gemm:100x200x300", 1.3e9, 32 * 32};
-  TOOL(&r, "run", "--arch", n.arch, "--workload", n.workload, "--set", "clock=1.3GHz", "--json");
+  TOOL(&r, "run", "--arch", n.arch, "--workload", n.workload, "--set", "clock=1.3GHz",
+       "--json");
   assert_int_equal(r.rc, 0);
   json_t *run = parse(r.out, r.out_n);
   check_totals(run, &n);

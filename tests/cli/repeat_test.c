@@ -1,8 +1,8 @@
 /* The same inputs give the same bytes in the store; `rerun` tells when they do not. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -24,11 +24,16 @@ static const char *const queries[] = {
     "SELECT * FROM numeric ORDER BY run_id, layer, seq",
 };
 
-struct input { const char *args[12]; bool segments, numerics; };
+struct input {
+  const char *args[12];
+  bool segments, numerics;
+};
 static const struct input inputs[] = {
     {{"--arch", "systolic-128", "--workload", "resnet50"}, false, false},
-    {{"--arch", "systolic-32", "--workload", "gemm:100x300x500", "--trace", "full", "--numerics",
-      "sample", "--seed", "7"}, true, true},
+    {{"--arch", "systolic-32", "--workload", "gemm:100x300x500", "--trace", "full",
+      "--numerics", "sample", "--seed", "7"},
+     true,
+     true},
     {{"--arch", "edge-npu", "--workload", "mobilenetv2", "--trace", "full"}, true, false},
     {{"--arch", "tpu-v1", "--workload", "bert-base-s128", "--batch", "2"}, false, false},
 };
@@ -57,11 +62,11 @@ static void two_runs_store_the_same(void **state) {
       free(b);
     }
     /* No table of results is left out above. */
-    assert_int_equal(tool_sql_int(db[0],
-                                  "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
-                                  "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
-                                  "'layer_unit', 'segment', 'numeric', 'iota')"),
-                     0);
+    assert_int_equal(
+        tool_sql_int(db[0], "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                            "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
+                            "'layer_unit', 'segment', 'numeric', 'iota')"),
+        0);
   }
 }
 
@@ -84,8 +89,8 @@ static void rerun_needs_no_file(void **state) {
   (void)state;
   static const char csv[] = "model,layer,op,M,N,K,count,notes\nm,a,gemm,40,50,60,1,\n";
   tool_write("net.csv", csv, sizeof csv - 1);
-  TOOL_EXPECT(0, "run", "--arch", "systolic-32", "--workload", "net.csv", "--set", "tile.rows=16",
-              "--name", "mine");
+  TOOL_EXPECT(0, "run", "--arch", "systolic-32", "--workload", "net.csv", "--set",
+              "tile.rows=16", "--name", "mine");
   assert_int_equal(remove("net.csv"), 0);
   TOOL_EXPECT(0, "rerun", "mine");
   TOOL_EXPECT(3, "rerun", "yours");

@@ -14,7 +14,9 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-enum { ARGS_MAX = 64 };
+enum { ARGS_MAX = 64, NOBODY = 65534 };
+
+bool tool_drop_root;
 
 /* ---- the folder ---- */
 
@@ -96,6 +98,7 @@ static pid_t start(const char *const *args, const char *stdout_path, const char 
     redirect(stdout_path, STDOUT_FILENO);
   else
     close(STDOUT_FILENO);
+  if (tool_drop_root && geteuid() == 0 && (setgid(NOBODY) || setuid(NOBODY))) _exit(126);
   union { /* execv takes no const */
     const char **from;
     char *const *to;
@@ -116,8 +119,9 @@ void tool_wait(pid_t pid, int *rc, int *sig) {
 }
 
 void tool_run_to(struct tool_result *r, enum tool_stdout where, const char *const *args) {
-  static const char *const paths[] = {
-      [TOOL_STDOUT_FILE] = ".out", [TOOL_STDOUT_FULL] = "/dev/full", [TOOL_STDOUT_CLOSED] = NULL};
+  static const char *const paths[] = {[TOOL_STDOUT_FILE] = ".out",
+                                      [TOOL_STDOUT_FULL] = "/dev/full",
+                                      [TOOL_STDOUT_CLOSED] = NULL};
   *r = (struct tool_result){0};
   double t0 = tool_now_s();
   pid_t pid = start(args, paths[where], ".err");

@@ -14,11 +14,11 @@ int tool_enter(void **state); /* cmocka set-up and tear-down */
 int tool_leave(void **state);
 
 struct tool_result {
-  int rc;       /* exit code, -1 when a signal ended it */
-  int sig;      /* that signal, else 0 */
-  char *out;    /* owned; standard output, NUL-terminated */
+  int rc;    /* exit code, -1 when a signal ended it */
+  int sig;   /* that signal, else 0 */
+  char *out; /* owned; standard output, NUL-terminated */
   size_t out_n;
-  char *err;    /* owned; standard error */
+  char *err; /* owned; standard error */
   double wall_s;
 };
 void tool_result_fini(struct tool_result *r);
@@ -32,6 +32,10 @@ void tool_run_to(struct tool_result *r, enum tool_stdout where, const char *cons
 /* Runs it and expects this exit code; prints the messages where it is another. */
 void tool_expect(int rc, const char *const *args);
 #define TOOL_EXPECT(rc, ...) tool_expect(rc, (const char *const[]){__VA_ARGS__, NULL})
+
+/* While set, the binary runs as `nobody` where the test runs as root, so that
+ * permissions hold for it; its output then goes through descriptors opened before. */
+extern bool tool_drop_root;
 
 /* Starts it with output and messages to nowhere; tool_wait gives the result's code
  * and signal. */

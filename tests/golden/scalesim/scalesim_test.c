@@ -18,9 +18,13 @@
 
 enum { SHAPES_MAX = 256, TEXT_MAX = 64 * SHAPES_MAX, SHOWN = 10 };
 
-struct tally { size_t shapes, mismatches; };
+struct tally {
+  size_t shapes, mismatches;
+};
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+static uint64_t ceil_div(uint64_t a, uint64_t b) {
+  return a / b + (a % b != 0);
+}
 
 static uint64_t folds(const struct golden_row *r) {
   if (!strcmp(r->flow, "os")) return ceil_div(r->m, r->rows) * ceil_div(r->n, r->cols);
@@ -56,10 +60,17 @@ static void plan(const struct golden_row *r, size_t n, struct tsr_run_plan *out)
   snprintf(rows, sizeof rows, "tile.rows=%" PRIu64, r->rows);
   snprintf(cols, sizeof cols, "tile.cols=%" PRIu64, r->cols);
   snprintf(flow, sizeof flow, "tile.dataflow=%s", r->flow);
-  const char *const sets[] = {rows, cols, flow, "tile.weight_preload=false",
-                              "sram.a.size=1GiB", "sram.b.size=1GiB", "sram.c.size=1GiB",
-                              "sram.a.width=unlimited", "sram.b.width=unlimited",
-                              "sram.c.width=unlimited", "dram.capacity=unlimited"};
+  const char *const sets[] = {rows,
+                              cols,
+                              flow,
+                              "tile.weight_preload=false",
+                              "sram.a.size=1GiB",
+                              "sram.b.size=1GiB",
+                              "sram.c.size=1GiB",
+                              "sram.a.width=unlimited",
+                              "sram.b.width=unlimited",
+                              "sram.c.width=unlimited",
+                              "dram.capacity=unlimited"};
   int at = snprintf(text, TEXT_MAX, "gemm:");
   for (size_t i = 0; i < n; i++)
     at += snprintf(text + at, TEXT_MAX - (size_t)at, "%s%" PRIu64 "x%" PRIu64 "x%" PRIu64,
@@ -104,7 +115,8 @@ static void replay(struct golden_table *t, size_t at_least) {
   struct tally tally = {0};
   golden_table_sort(t);
   for (size_t i = 0, n; i < t->n; i += n) {
-    for (n = 1; i + n < t->n && n < SHAPES_MAX && same_machine(&t->row[i], &t->row[i + n]);) n++;
+    for (n = 1; i + n < t->n && n < SHAPES_MAX && same_machine(&t->row[i], &t->row[i + n]);)
+      n++;
     replay_some(&t->row[i], n, &tally);
   }
   print_message("%zu rows, %zu distinct shapes, %zu mismatches\n", t->read, tally.shapes,

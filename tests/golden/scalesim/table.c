@@ -85,7 +85,8 @@ void golden_table_read(struct golden_table *t, const char *path) {
   t->read += t->n - before;
 }
 
-size_t golden_table_read_folder(struct golden_table *t, const char *folder, const char *prefix) {
+size_t golden_table_read_folder(struct golden_table *t, const char *folder,
+                                const char *prefix) {
   DIR *d = opendir(folder);
   if (!d) fail_msg("%s cannot be opened", folder);
   size_t n = 0;

@@ -431,8 +431,25 @@ static void spans_never_overlap_and_work_is_conserved(void **state) {
     rig_run(&r, a, N);
     assert_int_equal(fake_counter(&r.tile, "macs"), macs);
     assert_int_equal(fake_spent(&r.f, &r.tile, TSR_SPAN_BUSY), ideal);
-    assert_int_equal(fake_spent(&r.f, &r.tile, TSR_SPAN_CONFLICT),
-                     fake_counter(&r.tile, "conflict_cycles"));
+    uint64_t conflict = fake_spent(&r.f, &r.tile, TSR_SPAN_CONFLICT);
+    uint64_t counted = fake_counter(&r.tile, "conflict_cycles");
+    if (x.preload && x.flow != OS) {
+      /* Cycles that a port adds hide the next load; they are fill all the same, so that
+       * the work is the closed formula whatever the ports do. */
+      uint64_t work = x.R + x.R + x.C - 2, T = 0;
+      for (int j = 0; j < N; j++) {
+        T = stream_of(&x, &a[j].req.mm);
+        work += folds_of(&x, &a[j].req.mm) * (T > x.R ? T : x.R);
+      }
+      work = work + T - (T > x.R ? T : x.R);
+      assert_int_equal(fake_spent(&r.f, &r.tile, TSR_SPAN_BUSY) +
+                           fake_spent(&r.f, &r.tile, TSR_SPAN_FILL) +
+                           fake_spent(&r.f, &r.tile, TSR_SPAN_DRAIN),
+                       work);
+      assert_true(conflict <= counted);
+    } else {
+      assert_int_equal(conflict, counted);
+    }
     assert_true(fake_last_end(&r.f, &r.tile) <= cycles(a[N - 1].done));
     for (int j = 1; j < N; j++) assert_true(a[j].done >= a[j - 1].done);
     rig_close(&r);
