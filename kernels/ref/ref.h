@@ -2,7 +2,8 @@
  *
  * Shares nothing with the accumulators under test but the decoding of codes.
  * A Kulisch accumulator of fixed width: exact for sums of up to 2^32 products of
- * any two formats of format.def.  A term that does not fit it is the caller's bug.
+ * any two formats of format.def but fp64.  A term that does not fit it is the caller's
+ * bug.
  * Specials as IEEE 754: NaN, 0 * inf and inf - inf give NaN.  The sign of a zero
  * sum is not kept: it is +0.  A NaN leaves as the canonical quiet NaN; a format
  * without NaN gets 0, one without infinity its largest finite value.
@@ -28,7 +29,8 @@ void tsr_ref_add(struct tsr_ref *r, const struct tsr_num *v);
 void tsr_ref_sub(struct tsr_ref *r, const struct tsr_num *v);
 /* The value rounded to the nearest double (ties to even). */
 double tsr_ref_double(const struct tsr_ref *r);
-/* The value rounded once to a format; out of range as tsr_arith_round does it. */
+/* The value rounded once to a format without a codec, in any mode but SR; out of
+ * range as tsr_arith_round does it. */
 uint64_t tsr_ref_round(const struct tsr_ref *r, const struct tsr_format *f,
                        enum tsr_round mode);
 /* floor(log2|r|); r must be finite and not zero. */

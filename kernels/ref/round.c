@@ -53,51 +53,76 @@ int tsr_ref_lsb(const struct tsr_ref *r) {
 static uint64_t in_units(const struct magnitude *v, int q, enum tsr_round mode) {
   uint64_t n = 0;
   for (int e = v->msb; e >= q; e--) n = 2 * n + bit(v, e);
-  if (mode == TSR_ROUND_RZ || !bit(v, q - 1)) return n;
-  return v->lsb < q - 1 || n % 2 == 1 ? n + 1 : n;
+  bool exact = v->lsb >= q || v->msb < TSR_REF_LSB, half = bit(v, q - 1), odd = n % 2 == 1;
+  if (exact) return n;
+  switch (mode) {
+  case TSR_ROUND_RNE: return half && (v->lsb < q - 1 || odd) ? n + 1 : n;
+  case TSR_ROUND_RNA: return half ? n + 1 : n;
+  case TSR_ROUND_RU: return v->negative ? n : n + 1;
+  case TSR_ROUND_RD: return v->negative ? n + 1 : n;
+  case TSR_ROUND_ODD: return odd ? n : n + 1;
+  case TSR_ROUND_RZ: return n;
+  case TSR_ROUND_SR:
+  case TSR_ROUND_N_: break;
+  }
+  abort(); /* no exact result to judge by */
+}
+
+/* Where a result too large goes: outward is infinity, if there is one. */
+static bool outward(bool negative, enum tsr_round mode) {
+  return mode == TSR_ROUND_RNE || mode == TSR_ROUND_RNA ||
+         mode == (negative ? TSR_ROUND_RD : TSR_ROUND_RU);
 }
 
 struct layout {
   int man_bits, emin;
   unsigned sign_at;
-  uint64_t max_mag, inf_mag, nan_mag; /* without sign */
+  uint64_t max_mag, inf_mag, nan_code; /* magnitudes without sign */
 };
 
 static struct layout layout_of(const struct tsr_format *f) {
   struct layout l = {f->man_bits, 1 - f->bias, (unsigned)f->man_bits + f->exp_bits, 0, 0, 0};
   uint64_t ones = (UINT64_C(1) << l.sign_at) - 1, hidden = UINT64_C(1) << f->man_bits;
+  bool nan_at_neg_zero = f->has_nan && !f->has_inf && f->no_neg_zero;
   l.inf_mag = ones - (hidden - 1);
-  l.max_mag = f->has_inf ? l.inf_mag - 1 : f->has_nan ? ones - 1 : ones;
+  l.max_mag = f->has_inf ? l.inf_mag - 1 : f->has_nan && !nan_at_neg_zero ? ones - 1 : ones;
+  l.nan_code = f->has_inf ? l.inf_mag + hidden / 2 : f->has_nan ? ones : 0;
+  if (nan_at_neg_zero) l.nan_code = ones + 1;
   if (!f->has_inf) l.inf_mag = l.max_mag;
-  l.nan_mag = f->has_inf ? l.inf_mag + hidden / 2 : f->has_nan ? ones : 0;
   return l;
 }
 
 static uint64_t magnitude_code(const struct magnitude *v, const struct layout *l,
-                               enum tsr_round mode) {
+                               bool no_subnormals, enum tsr_round mode) {
   if (v->msb < TSR_REF_LSB) return 0;
   int e = v->msb < l->emin ? l->emin : v->msb;
-  uint64_t n = in_units(v, e - l->man_bits, mode), hidden = UINT64_C(1) << l->man_bits;
+  uint64_t hidden = UINT64_C(1) << l->man_bits;
+  if (v->msb < l->emin && no_subnormals) return in_units(v, l->emin, mode) * hidden;
+  uint64_t n = in_units(v, e - l->man_bits, mode);
   if (n == 2 * hidden) {
     n = hidden;
     e++;
   }
-  uint64_t code = n < hidden ? n : ((uint64_t)(e - l->emin + 1) << l->man_bits) + n - hidden;
-  if (code <= l->max_mag) return code;
-  return mode == TSR_ROUND_RNE ? l->inf_mag : l->max_mag;
+  if (e - l->emin < 1 << 11) {
+    uint64_t code = n < hidden ? n : ((uint64_t)(e - l->emin + 1) << l->man_bits) + n - hidden;
+    if (code <= l->max_mag) return code;
+  }
+  return outward(v->negative, mode) ? l->inf_mag : l->max_mag;
 }
 
 static uint64_t float_code(const struct tsr_ref *r, const struct tsr_format *f,
                            enum tsr_round mode) {
   struct layout l = layout_of(f);
   uint64_t negative = r->neg_inf, mag = l.inf_mag;
-  if (r->nan) return l.nan_mag << f->pad_bits;
+  if (r->nan) return l.nan_code << f->pad_bits;
   if (tsr_ref_is_finite(r)) {
     struct magnitude v;
     magnitude_of(r, &v);
     negative = v.negative;
-    mag = magnitude_code(&v, &l, mode);
+    mag = magnitude_code(&v, &l, f->no_subnormals, mode);
   }
+  if (negative && f->is_unsigned) return 0;
+  if (mag == 0 && f->no_neg_zero) negative = 0;
   return (negative << l.sign_at | mag) << f->pad_bits;
 }
 
@@ -112,20 +137,20 @@ static uint64_t int_code(const struct tsr_ref *r, const struct tsr_format *f,
   struct magnitude v;
   magnitude_of(r, &v);
   uint64_t limit = v.negative ? least : most;
-  uint64_t n = v.msb >= f->bits ? limit : in_units(&v, 0, mode);
+  int unit = -f->bias;
+  uint64_t n = v.msb - unit >= f->bits ? limit : in_units(&v, unit, mode);
   if (n > limit) n = limit;
   return v.negative ? (span - n) % span : n;
 }
 
 uint64_t tsr_ref_round(const struct tsr_ref *r, const struct tsr_format *f,
                        enum tsr_round mode) {
+  if (f->codec) abort(); /* the header excludes it */
   return f->is_int ? int_code(r, f, mode) : float_code(r, f, mode);
 }
 
 double tsr_ref_double(const struct tsr_ref *r) {
-  static const struct tsr_format binary64 = {
-      "double", false, false, 64, 0, 11, 52, 1023, true, true, "IEEE binary64", "ieee754"};
-  uint64_t code = float_code(r, &binary64, TSR_ROUND_RNE);
+  uint64_t code = float_code(r, tsr_format_find("fp64"), TSR_ROUND_RNE);
   double v;
   memcpy(&v, &code, sizeof v);
   return v;

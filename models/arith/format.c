@@ -1,20 +1,34 @@
-/* The table of formats, rounding, and conversions (models/arith/format.h). */
+/* The table of formats, and conversions (models/arith/format.h). */
 #include "models/arith/format.h"
 
 #include <string.h>
 
-#include "models/arith/arith_int.h"
+#include "models/arith/round_int.h"
+#include "sim/base/rng.h"
+
+enum { FMT_IEEE = 1, FMT_NAN = 2, FMT_NOZ = 4, FMT_UNS = 8, FMT_INT = 16 };
 
 const struct tsr_format tsri_formats[] = {
-#define TSR_FORMAT(name, is_int, is_unsigned, bits, pad, exp, man, bias, inf, nan, doc, src) \
-  {#name, is_int, is_unsigned, bits, pad, exp, man, bias, inf, nan, doc, src},
+#define TSR_FORMAT(name_, bits_, pad, exp, man, bias_, flags, codec_, doc_, src_) \
+  {.name = #name_,                                                                \
+   .is_int = ((flags)&FMT_INT) != 0,                                              \
+   .is_unsigned = ((flags)&FMT_UNS) != 0,                                         \
+   .bits = bits_,                                                                 \
+   .pad_bits = pad,                                                               \
+   .exp_bits = exp,                                                               \
+   .man_bits = man,                                                               \
+   .bias = bias_,                                                                 \
+   .has_inf = ((flags)&FMT_IEEE) != 0,                                            \
+   .has_nan = ((flags) & (FMT_IEEE | FMT_NAN)) != 0,                              \
+   .no_neg_zero = ((flags)&FMT_NOZ) != 0,                                         \
+   .codec = codec_,                                                               \
+   .doc = doc_,                                                                   \
+   .src = src_},
 #include "models/arith/format.def"
 #undef TSR_FORMAT
 };
 
-/* How a C double lies in memory; no operand format of a unit. */
-static const struct tsr_format host_double = {
-    "double", false, false, 64, 0, 11, 52, 1023, true, true, "IEEE binary64", "ieee754"};
+static const struct tsr_format *const fp64 = &tsri_formats[TSRI_FORMAT_fp64];
 
 size_t tsr_format_count(void) {
   return TSRI_FORMAT_N_;
@@ -30,91 +44,157 @@ const struct tsr_format *tsr_format_find(const char *name) {
   return NULL;
 }
 
-/* The largest magnitude of a sign in an integer format. */
-static uint64_t int_limit(const struct tsr_format *f, bool sign) {
-  if (f->is_unsigned) return sign ? 0 : tsri_mask(f->bits);
-  return tsri_mask(f->bits - 1u) + (sign ? 1 : 0);
+uint64_t tsr_arith_nan(const struct tsr_format *f, enum tsr_nan rule) {
+  if (f->codec) return f->codec->nan;
+  if (!f->has_nan) return 0;
+  if (tsri_nan_is_neg_zero(f)) return tsri_sign_bit(f) << f->pad_bits;
+  if (!f->has_inf || rule == TSR_NAN_ONES) return (tsri_sign_bit(f) - 1) << f->pad_bits;
+  return tsri_inf(f, false) | UINT64_C(1) << (f->man_bits - 1 + f->pad_bits);
 }
 
-uint64_t tsri_overflow(const struct tsr_format *f, enum tsr_round mode, bool sign,
-                       unsigned *events) {
-  *events |= TSR_EVENT_OVERFLOW | TSR_EVENT_INEXACT;
-  if (f->has_inf && mode == TSR_ROUND_RNE) return tsri_inf(f, sign);
-  *events |= TSR_EVENT_SATURATED;
+uint64_t tsr_arith_max(const struct tsr_format *f, bool sign) {
+  if (f->codec) return f->codec->max[sign];
+  if (f->is_unsigned && sign) return 0;
+  if (f->is_int) {
+    uint64_t most = tsri_mask(f->is_unsigned ? f->bits : f->bits - 1u);
+    return sign ? most + 1 : most;
+  }
   return ((sign ? tsri_sign_bit(f) : 0) | tsri_max_finite(f)) << f->pad_bits;
 }
 
-uint64_t tsri_round_int(const struct tsr_format *f, enum tsr_round mode, bool sign, int exp,
-                        uint64_t sig, bool sticky, unsigned *events) {
-  bool inexact = false, fits = sig == 0 || exp <= __builtin_clzll(sig);
-  uint64_t mag = fits ? tsri_cut(sig, sig ? -exp : 1, sticky, mode, &inexact) : UINT64_MAX;
-  uint64_t limit = int_limit(f, sign);
-  if (mag > limit) {
-    mag = limit;
-    *events |= TSR_EVENT_OVERFLOW | TSR_EVENT_SATURATED | TSR_EVENT_INEXACT;
-  } else if (inexact) {
-    *events |= TSR_EVENT_INEXACT;
+/* An infinity, or what stands for it where nothing is clipped; false: nothing does. */
+static bool infinity_code(const struct tsr_format *f, const struct tsr_round_spec *s, bool sign,
+                          uint64_t *code, unsigned *events) {
+  if (s->saturate || !f->has_nan) return false;
+  if (f->has_inf && !(sign && f->is_unsigned)) {
+    *code = tsri_inf(f, sign);
+  } else {
+    *code = tsr_arith_nan(f, s->nan);
+    *events |= TSR_EVENT_INVALID;
+  }
+  return true;
+}
+
+static uint64_t encode_special(const struct tsr_format *f, const struct tsr_round_spec *s,
+                               const struct tsr_num *v, unsigned *events) {
+  uint64_t code = 0;
+  bool wraps = f->is_int && !s->saturate;
+  if (v->cls == TSR_NUM_NAN || wraps) {
+    if (!f->has_nan) *events |= TSR_EVENT_INVALID;
+    return tsr_arith_nan(f, s->nan);
+  }
+  if (infinity_code(f, s, v->sign, &code, events)) return code;
+  *events |= TSR_EVENT_SATURATED;
+  return tsr_arith_max(f, v->sign);
+}
+
+uint64_t tsri_overflow(const struct tsr_format *f, const struct tsr_round_spec *s, bool sign,
+                       unsigned *events) {
+  static const bool outward[TSR_ROUND_N_][2] = {
+      [TSR_ROUND_RNE] = {true, true}, [TSR_ROUND_RNA] = {true, true},
+      [TSR_ROUND_RU] = {true, false}, [TSR_ROUND_RD] = {false, true},
+      [TSR_ROUND_SR] = {true, true},
+  };
+  uint64_t code;
+  *events |= TSR_EVENT_OVERFLOW | TSR_EVENT_INEXACT;
+  if (outward[s->mode][sign] && infinity_code(f, s, sign, &code, events)) return code;
+  *events |= TSR_EVENT_SATURATED;
+  return tsr_arith_max(f, sign);
+}
+
+bool tsri_sr_up(uint64_t sig, int shift, unsigned sr_bits, uint64_t draw) {
+  int r = sr_bits ? (int)sr_bits : 64;
+  /* The top r bits of the discarded field, as an r-bit integer. */
+  uint64_t field = shift > 64 ? sig : sig & tsri_mask((unsigned)shift);
+  field = shift <= r ? field << (r - shift) : shift - r < 64 ? field >> (shift - r) : 0;
+  return field != 0 && draw >> (64 - r) >= tsri_mask((unsigned)r) - field + 1;
+}
+
+uint64_t tsri_draw(const struct tsr_round_spec *s, uint64_t index) {
+  return s->mode == TSR_ROUND_SR ? tsr_rng_u64(s->seed, s->stream, index) : 0;
+}
+
+uint64_t tsri_round_int(const struct tsr_format *f, const struct tsr_round_spec *s,
+                        uint64_t draw, bool sign, int exp, uint64_t sig, bool sticky,
+                        unsigned *events) {
+  bool inexact = false;
+  exp += f->bias;
+  bool fits = sig == 0 || exp <= __builtin_clzll(sig);
+  uint64_t mag =
+      fits ? tsri_cut(sig, sig ? -exp : 1, sticky, sign, s, draw, &inexact) : UINT64_MAX;
+  uint64_t limit = f->is_unsigned && sign ? 0 : tsri_mask(f->bits - !f->is_unsigned) + sign;
+  if (inexact) *events |= TSR_EVENT_INEXACT;
+  if (!fits || mag > limit) {
+    if (s->saturate) return tsri_overflow(f, s, sign, events);
+    *events |= TSR_EVENT_OVERFLOW | TSR_EVENT_INEXACT;
+    if (!fits) mag = exp < 64 ? sig << exp : 0; /* its low bits are all that stays */
   }
   return (sign ? 0 - mag : mag) & tsri_mask(f->bits);
-}
-
-static uint64_t nan_code(const struct tsr_format *f) {
-  if (f->has_inf) return tsri_inf(f, false) | UINT64_C(1) << (f->man_bits - 1 + f->pad_bits);
-  return (tsri_sign_bit(f) - 1) << f->pad_bits;
-}
-
-static uint64_t encode_special(const struct tsr_format *f, const struct tsr_num *v,
-                               unsigned *events) {
-  if (v->cls == TSR_NUM_NAN) {
-    if (f->has_nan) return nan_code(f);
-    *events |= TSR_EVENT_INVALID;
-    return 0;
-  }
-  if (f->has_inf) return tsri_inf(f, v->sign);
-  *events |= TSR_EVENT_SATURATED;
-  if (!f->is_int) return ((v->sign ? tsri_sign_bit(f) : 0) | tsri_max_finite(f)) << f->pad_bits;
-  uint64_t limit = int_limit(f, v->sign);
-  return (v->sign ? 0 - limit : limit) & tsri_mask(f->bits);
 }
 
 struct tsr_num tsr_arith_decode(const struct tsr_format *f, uint64_t code) {
   return tsri_decode(f, code);
 }
 
-uint64_t tsr_arith_round(const struct tsr_format *f, enum tsr_round mode, bool sign, int exp,
-                         uint64_t sig, bool sticky, unsigned *events) {
+uint64_t tsr_arith_round_spec(const struct tsr_format *f, const struct tsr_round_spec *s,
+                              uint64_t index, bool sign, int exp, uint64_t sig, bool sticky,
+                              unsigned *events) {
   unsigned ev = 0;
-  uint64_t r = tsri_round(f, mode, sign, exp, sig, sticky, &ev);
+  uint64_t r = tsri_round_spec(f, s, tsri_draw(s, index), sign, exp, sig, sticky, &ev);
   if (events) *events |= ev;
   return r;
+}
+
+uint64_t tsr_arith_encode_spec(const struct tsr_format *f, const struct tsr_round_spec *s,
+                               uint64_t index, const struct tsr_num *v, unsigned *events) {
+  unsigned ev = 0;
+  uint64_t r;
+  if (v->cls == TSR_NUM_NAN || v->cls == TSR_NUM_INF) {
+    r = encode_special(f, s, v, &ev);
+  } else {
+    uint64_t sig = v->cls == TSR_NUM_ZERO ? 0 : v->sig;
+    r = tsri_round_spec(f, s, tsri_draw(s, index), v->sign, v->exp, sig, false, &ev);
+  }
+  if (events) *events |= ev;
+  return r;
+}
+
+uint64_t tsr_arith_convert_spec(const struct tsr_format *from, uint64_t code,
+                                const struct tsr_format *to, const struct tsr_round_spec *s,
+                                uint64_t index, unsigned *events) {
+  struct tsr_num v = tsri_decode(from, code);
+  if (events && v.subnormal) *events |= TSR_EVENT_SUBNORMAL_IN;
+  if (v.subnormal && s->ftz_in) v.cls = TSR_NUM_ZERO;
+  return tsr_arith_encode_spec(to, s, index, &v, events);
+}
+
+uint64_t tsr_arith_round(const struct tsr_format *f, enum tsr_round mode, bool sign, int exp,
+                         uint64_t sig, bool sticky, unsigned *events) {
+  struct tsr_round_spec s = tsri_spec_of(f, mode);
+  return tsr_arith_round_spec(f, &s, 0, sign, exp, sig, sticky, events);
 }
 
 uint64_t tsr_arith_encode(const struct tsr_format *f, enum tsr_round mode,
                           const struct tsr_num *v, unsigned *events) {
-  unsigned ev = 0;
-  uint64_t r = v->cls == TSR_NUM_NAN || v->cls == TSR_NUM_INF
-                   ? encode_special(f, v, &ev)
-                   : tsri_round(f, mode, v->sign, v->exp, v->sig, false, &ev);
-  if (events) *events |= ev;
-  return r;
+  struct tsr_round_spec s = tsri_spec_of(f, mode);
+  return tsr_arith_encode_spec(f, &s, 0, v, events);
 }
 
 uint64_t tsr_arith_convert(const struct tsr_format *from, uint64_t code,
                            const struct tsr_format *to, enum tsr_round mode, unsigned *events) {
-  struct tsr_num v = tsri_decode(from, code);
-  if (events && v.subnormal) *events |= TSR_EVENT_SUBNORMAL_IN;
-  return tsr_arith_encode(to, mode, &v, events);
+  struct tsr_round_spec s = tsri_spec_of(to, mode);
+  return tsr_arith_convert_spec(from, code, to, &s, 0, events);
 }
 
 uint64_t tsr_arith_from_double(const struct tsr_format *f, enum tsr_round mode, double v,
                                unsigned *events) {
   uint64_t code;
   memcpy(&code, &v, sizeof code);
-  return tsr_arith_convert(&host_double, code, f, mode, events);
+  return tsr_arith_convert(fp64, code, f, mode, events);
 }
 
 double tsr_arith_to_double(const struct tsr_format *f, uint64_t code) {
-  uint64_t bits = tsr_arith_convert(f, code, &host_double, TSR_ROUND_RNE, NULL);
+  uint64_t bits = tsr_arith_convert(f, code, fp64, TSR_ROUND_RNE, NULL);
   double v;
   memcpy(&v, &bits, sizeof v);
   return v;

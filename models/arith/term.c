@@ -1,12 +1,15 @@
-/* Exact products and sums of two addends, rounded once. */
-#include "models/arith/arith_int.h"
+/* Exact products, sums of two addends rounded once, sums that are exact. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/arith/mma_int.h"
 
 /* Leading bit of an aligned addend.  Above it there is room for a carry; below it,
- * addends of at most 64 bits lose a bit only when they lie so far apart that the
+ * addends of at most 120 bits lose a bit only when they lie so far apart that the
  * difference keeps its leading bit or the next, and the bit lost is only sticky. */
 enum { TOP = 125 };
 
-static int clz128(tsr_u128 v) {
+int tsri_clz128(tsr_u128 v) {
   uint64_t hi = (uint64_t)(v >> 64);
   return hi ? __builtin_clzll(hi) : 64 + __builtin_clzll((uint64_t)v);
 }
@@ -33,10 +36,10 @@ struct tsri_term tsri_term_of(const struct tsr_num *v) {
   return t;
 }
 
-/* Rounds m * 2^exp, m > 0. */
-static uint64_t round128(const struct tsr_format *f, enum tsr_round mode, bool sign, int exp,
-                         tsr_u128 m, bool sticky, unsigned *events) {
-  int n = clz128(m);
+uint64_t tsri_round128(const struct tsr_format *f, enum tsr_round mode, bool sign, int exp,
+                       tsr_u128 m, bool sticky, unsigned *events) {
+  if (m == 0) return tsri_round(f, mode, sign, exp, 0, sticky, events);
+  int n = tsri_clz128(m);
   m <<= n;
   return tsri_round(f, mode, sign, exp - n + 64, (uint64_t)(m >> 64), sticky || (uint64_t)m,
                     events);
@@ -63,8 +66,8 @@ static uint64_t sum_finite(const struct tsr_format *f, enum tsr_round mode,
   l = apart > TOP ? 0 : l >> apart;
   /* A rest below l makes the difference smaller: borrow one, keep the sticky bit. */
   tsr_u128 s = hi->sign == lo->sign ? h + l : h - l - sticky;
-  if (s == 0) return tsri_round(f, mode, false, 0, 0, false, events);
-  return round128(f, mode, hi->sign, hi->exp - up_hi, s, sticky, events);
+  if (s == 0) return tsri_round(f, mode, mode == TSR_ROUND_RD, 0, 0, false, events);
+  return tsri_round128(f, mode, hi->sign, hi->exp - up_hi, s, sticky, events);
 }
 
 uint64_t tsri_sum(const struct tsr_format *f, enum tsr_round mode, const struct tsri_term *x,
@@ -74,12 +77,77 @@ uint64_t tsri_sum(const struct tsr_format *f, enum tsr_round mode, const struct 
   if (x->cls == TSR_NUM_ZERO || y->cls == TSR_NUM_ZERO) {
     const struct tsri_term *v = x->cls == TSR_NUM_ZERO ? y : x;
     if (v->cls == TSR_NUM_FINITE)
-      return round128(f, mode, v->sign, v->exp, v->sig, false, events);
-    return tsri_round(f, mode, x->sign && y->sign, 0, 0, false, events);
+      return tsri_round128(f, mode, v->sign, v->exp, v->sig, false, events);
+    bool sign = x->sign == y->sign ? x->sign : mode == TSR_ROUND_RD;
+    return tsri_round(f, mode, sign, 0, 0, false, events);
   }
-  int up_x = clz128(x->sig) - (127 - TOP), up_y = clz128(y->sig) - (127 - TOP);
+  int up_x = tsri_clz128(x->sig) - (127 - TOP), up_y = tsri_clz128(y->sig) - (127 - TOP);
   int apart = (x->exp - up_x) - (y->exp - up_y);
   bool x_larger = apart > 0 || (apart == 0 && x->sig << up_x >= y->sig << up_y);
   return x_larger ? sum_finite(f, mode, x, y, up_x, up_y, apart, events)
                   : sum_finite(f, mode, y, x, up_y, up_x, -apart, events);
+}
+
+tsr_u128 tsri_shift(tsr_u128 v, int down, enum tsr_round mode, bool sign, bool *lost) {
+  if (down <= 0) return v << -down;
+  tsr_u128 kept = down < 128 ? v >> down : 0;
+  bool half = down <= 128 && (v >> (down - 1)) & 1, up = false;
+  bool rest = down > 128 ? v != 0 : (v & (((tsr_u128)1 << (down - 1)) - 1)) != 0;
+  if (!half && !rest) return kept;
+  *lost = true;
+  switch (mode) {
+  case TSR_ROUND_RNE: up = half && (rest || (kept & 1)); break;
+  case TSR_ROUND_RNA: up = half; break;
+  case TSR_ROUND_RU: up = !sign; break;
+  case TSR_ROUND_RD: up = sign; break;
+  case TSR_ROUND_ODD: up = !(kept & 1); break;
+  case TSR_ROUND_RZ:
+  case TSR_ROUND_SR:
+  case TSR_ROUND_N_: break;
+  }
+  return kept + up;
+}
+
+void tsri_wide_init(struct tsri_wide *x, int lsb, int bits) {
+  x->lsb = lsb;
+  x->limbs = (bits + 63) / 64;
+  if (x->limbs > TSRI_WIDE_LIMBS) abort();
+  memset(x->w, 0, (size_t)x->limbs * sizeof x->w[0]);
+}
+
+void tsri_wide_add(struct tsri_wide *x, bool sign, int exp, tsr_u128 sig) {
+  unsigned at = (unsigned)(exp - x->lsb), up = at % 64;
+  uint64_t lo = (uint64_t)sig, hi = (uint64_t)(sig >> 64);
+  uint64_t part[3] = {lo << up, hi, 0};
+  if (up) {
+    part[1] = lo >> (64 - up) | hi << up;
+    part[2] = hi >> (64 - up);
+  }
+  bool carry = false;
+  for (int i = (int)(at / 64), j = 0; i < x->limbs && (j < 3 || carry); i++, j++) {
+    uint64_t v = j < 3 ? part[j] : 0, w = x->w[i], s = sign ? w - v : w + v;
+    bool first = sign ? w < v : s < v, second = carry && s == (sign ? 0 : UINT64_MAX);
+    x->w[i] = sign ? s - carry : s + carry;
+    carry = first || second;
+  }
+}
+
+bool tsri_wide_top(const struct tsri_wide *x, bool *sign, int *exp, uint64_t *sig,
+                   bool *sticky) {
+  uint64_t m[TSRI_WIDE_LIMBS];
+  bool carry = *sign = x->w[x->limbs - 1] >> 63;
+  int top = -1;
+  for (int i = 0; i < x->limbs; i++) {
+    m[i] = *sign ? ~x->w[i] + carry : x->w[i];
+    carry = carry && m[i] == 0;
+    if (m[i]) top = i;
+  }
+  if (top < 0) return false;
+  int up = __builtin_clzll(m[top]);
+  uint64_t below = top ? m[top - 1] : 0;
+  *sig = up ? m[top] << up | below >> (64 - up) : m[top];
+  *exp = x->lsb + 64 * top - up;
+  *sticky = up ? below << up != 0 : below != 0;
+  for (int i = 0; i < top - 1 && !*sticky; i++) *sticky = m[i] != 0;
+  return true;
 }

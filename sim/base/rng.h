@@ -3,6 +3,7 @@
 #ifndef TSR_SIM_BASE_RNG_H
 #define TSR_SIM_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* 64 uniform bits (the first two words of the block, low word first) for element `index` of `stream` under `seed`. */
@@ -13,6 +14,13 @@ void tsr_rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t out[
 /* Approximately normal, mean 0, variance 1, range (-5, 5): the sum of eight
  * 16-bit uniforms (Irwin-Hall), an exact integer, times one constant. */
 double tsr_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
+/* The same in two steps, for many elements: the integers of `n` elements from `index`
+ * on, each in [-TSR_RNG_STEPS, TSR_RNG_STEPS], and the value that an integer stands
+ * for. */
+enum { TSR_RNG_STEPS = 8 * 65535 / 2 };
+void tsr_rng_normal_steps(uint64_t seed, uint64_t stream, uint64_t index, size_t n,
+                          int32_t *steps);
+double tsr_rng_normal_of(int32_t steps);
 
 /* A small sequential generator for tests and searches (SplitMix64). */
 struct tsr_rng { uint64_t s; };

@@ -7,6 +7,7 @@
  *   BOOL     bool (YAML true/false)
  *   NAME     char[TSR_PARAM_NAME_MAX] (letters, digits, - _ . ; may be empty)
  *   REAL     double (a decimal number, exponent allowed)
+ *   TEXT     char[TSR_PARAM_TEXT_MAX] (as NAME, and : = , ; between names)
  * A count, BOOL or REAL in quotes is refused; keys with a dot are written as
  * nested mappings only.
  * Rows end with key NULL.  `low`/`high` are inclusive, in base units (REAL:
@@ -23,14 +24,15 @@
 #include "sim/base/units.h"
 #include "sim/config/tree.h"
 
-enum { TSR_PARAM_NAME_MAX = 48 };
+enum { TSR_PARAM_NAME_MAX = 48, TSR_PARAM_TEXT_MAX = 512 };
 
 enum tsr_param_type {
   TSR_PARAM_QUANTITY,
   TSR_PARAM_ENUM,
   TSR_PARAM_BOOL,
   TSR_PARAM_NAME,
-  TSR_PARAM_REAL
+  TSR_PARAM_REAL,
+  TSR_PARAM_TEXT
 };
 
 struct tsr_param {

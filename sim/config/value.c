@@ -51,15 +51,32 @@ static const char *set_bool(const struct tsr_param *row, const char *text, bool 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789-_.";
 
+static const char text_marks[] = ":=,;";
+
+/* The whole field is written: structs are compared and hashed. */
+static void store_text(const struct tsr_param *row, const char *text, size_t size, void *dst) {
+  char *to = field(row, dst);
+  memset(to, 0, size);
+  memcpy(to, text, strlen(text));
+}
+
 static const char *set_name(const struct tsr_param *row, const char *text, bool quoted,
                             void *dst) {
   (void)quoted;
-  size_t n = strlen(text);
-  if (n >= TSR_PARAM_NAME_MAX) return "is too long";
+  if (strlen(text) >= TSR_PARAM_NAME_MAX) return "is too long";
   if (text[strspn(text, name_chars)]) return "holds a character that names do not have";
-  char *to = field(row, dst);
-  memset(to, 0, TSR_PARAM_NAME_MAX); /* the whole field: structs are compared and hashed */
-  memcpy(to, text, n);
+  store_text(row, text, TSR_PARAM_NAME_MAX, dst);
+  return NULL;
+}
+
+static const char *set_text(const struct tsr_param *row, const char *text, bool quoted,
+                            void *dst) {
+  (void)quoted;
+  if (strlen(text) >= TSR_PARAM_TEXT_MAX) return "is too long";
+  for (const char *p = text; *p; p++)
+    if (!strchr(name_chars, *p) && !strchr(text_marks, *p))
+      return "holds a character that such texts do not have";
+  store_text(row, text, TSR_PARAM_TEXT_MAX, dst);
   return NULL;
 }
 
@@ -122,6 +139,12 @@ static void rule_name(const struct tsr_param *row, struct tsr_str *out) {
   tsr_str_addf(out, "at most %d letters, digits, '-', '_' and '.'", TSR_PARAM_NAME_MAX - 1);
 }
 
+static void rule_text(const struct tsr_param *row, struct tsr_str *out) {
+  (void)row;
+  tsr_str_addf(out, "at most %d letters, digits, '-', '_', '.', ':', '=', ',' and ';'",
+               TSR_PARAM_TEXT_MAX - 1);
+}
+
 /* The fewest digits that read back as the same number. */
 static void print_real(double v, struct tsr_str *out) {
   char buf[40];
@@ -148,6 +171,7 @@ static const struct {
     [TSR_PARAM_BOOL] = {set_bool, rule_bool},
     [TSR_PARAM_NAME] = {set_name, rule_name},
     [TSR_PARAM_REAL] = {set_real, rule_real},
+    [TSR_PARAM_TEXT] = {set_text, rule_text},
 };
 
 const char *tsri_value_set(const struct tsr_param *row, const char *text, bool quoted,
@@ -181,7 +205,8 @@ void tsr_param_print(const struct tsr_param *row, const void *src, struct tsr_st
     memcpy(&v.b, p, sizeof v.b);
     tsr_str_add(out, v.b ? "true" : "false");
     break;
-  case TSR_PARAM_NAME: tsr_str_add(out, *p ? p : "\"\""); break;
+  case TSR_PARAM_NAME:
+  case TSR_PARAM_TEXT: tsr_str_add(out, *p ? p : "\"\""); break;
   case TSR_PARAM_REAL:
     memcpy(&v.d, p, sizeof v.d);
     print_real(v.d, out);

@@ -20,6 +20,7 @@ struct unit {
   bool preload;
   char a[TSR_PARAM_NAME_MAX], b[TSR_PARAM_NAME_MAX];
   double share;
+  char units[TSR_PARAM_TEXT_MAX];
 };
 
 #define AT(f) \
@@ -65,6 +66,7 @@ static const struct tsr_param table[] = {
     {.key = "formats.a", .type = TSR_PARAM_NAME, .def = "int8", AT(a)},
     {.key = "formats.b", .type = TSR_PARAM_NAME, .def = "", AT(b)},
     {.key = "share", .type = TSR_PARAM_REAL, .rlow = 0, .rhigh = 1, .def = "0.25", AT(share)},
+    {.key = "units", .type = TSR_PARAM_TEXT, .def = "", AT(units)},
     {.key = NULL},
 };
 
@@ -108,7 +110,8 @@ static void defaults_fill_every_field_but_required_ones(void **state) {
   assert_string_equal(u.a, "int8");
   assert_string_equal(u.b, "");
   assert_true(u.share == 0.25);
-  assert_int_equal(tsr_param_count(table), 10);
+  assert_string_equal(u.units, "");
+  assert_int_equal(tsr_param_count(table), 11);
 }
 
 static void values_are_read(void **state) {
@@ -116,7 +119,8 @@ static void values_are_read(void **state) {
   struct result r =
       read_text("kind: x\nrows: 4096\nsize: unlimited\nclock: 0.7GHz\nlatency: 0\n"
                 "rate: '1B/s'\ndataflow: os\npreload: false\n"
-                "formats: {b: fp8_e4m3, a: \"\"}\nshare: 1e-3\n");
+                "formats: {b: fp8_e4m3, a: \"\"}\nshare: 1e-3\n"
+                "units: x_1;fused:L=16,order=strided:4\n");
   assert_string_equal(r.text, "");
   assert_int_equal(r.st, TSR_OK);
   assert_int_equal(r.u.rows, 4096);
@@ -129,6 +133,7 @@ static void values_are_read(void **state) {
   assert_string_equal(r.u.a, "");
   assert_string_equal(r.u.b, "fp8_e4m3");
   assert_true(r.u.share == 0.001);
+  assert_string_equal(r.u.units, "x_1;fused:L=16,order=strided:4");
   for (size_t i = 0; i < LEN(r.seen); i++) assert_true(r.seen[i]);
   tsr_mem_free(r.text);
 }
@@ -154,6 +159,8 @@ static void mistakes_are_answered_with_the_rule(void **state) {
        "to "
        "4096, got '0'\n",
        "rows: 0\n      ^\n"},
+      {"units: a*b", TSR_INPUT, "f:1:8: error: 'tile.units' holds a character",
+       "expected at most 511 letters, digits, '-', '_', '.', ':', '=', ',' and ';', got 'a*b'"},
       {"rows: 4097", TSR_INPUT, "f:1:7: error: 'tile.rows' is out of range;", "      ^~~~\n"},
       {"rows: 32B", TSR_INPUT, "f:1:7: error: 'tile.rows' takes no unit;", "got '32B'"},
       {"rows: x", TSR_INPUT, "f:1:7: error: 'tile.rows' is no number;", "got 'x'"},
@@ -212,7 +219,7 @@ static void mistakes_are_answered_with_the_rule(void **state) {
        "f:2:11: error: unknown key 'tile.formats.kind'\n", "hint: the keys here are a, b\n"},
       {"rows: 1\nunheard_of: 2", TSR_USAGE, "f:2:1: error: unknown key 'tile.unheard_of'\n",
        "hint: the keys here are rows, size, clock, latency, rate, dataflow, preload, formats, "
-       "share, "
+       "share, units, "
        "kind\n"},
       {"rows: 1\nformats.a: x", TSR_USAGE, "f:2:1: error: unknown key 'tile.formats.a'\n",
        "hint: write dotted keys as nested mappings\n"},

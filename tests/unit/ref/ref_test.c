@@ -10,11 +10,9 @@
 #define N(array) (sizeof(array) / sizeof(array)[0])
 
 static struct tsr_num num(double v) {
-  static const struct tsr_format binary64 = {"double", false, false, 64,   0,  11,
-                                             52,       1023,  true,  true, "", ""};
   uint64_t code;
   memcpy(&code, &v, sizeof code);
-  return tsr_arith_decode(&binary64, code);
+  return tsr_arith_decode(tsr_format_find("fp64"), code);
 }
 
 static struct tsr_ref sum_of(const double *v, size_t n) {
@@ -107,11 +105,12 @@ static void rounding_agrees_with_the_waist(void **state) {
   struct tsr_rng g = {1};
   for (size_t f = 0; f < tsr_format_count(); f++) {
     const struct tsr_format *to = tsr_format_at(f);
+    if (to->codec) continue;
     for (int i = 0; i < 4000; i++) {
       double v = some_double(&g);
       if (i % 2) v = (double)((int64_t)tsr_rng_next(&g) >> (i % 64)) / 16; /* near integers */
       struct tsr_ref r = sum_of(&v, 1);
-      for (int mode = 0; mode < TSR_ROUND_N_; mode++)
+      for (int mode = 0; mode < TSR_ROUND_SR; mode++)
         assert_int_equal(tsr_ref_round(&r, to, (enum tsr_round)mode),
                          tsr_arith_from_double(to, (enum tsr_round)mode, v, NULL));
       assert_true(tsr_ref_double(&r) == v);
