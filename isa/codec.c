@@ -11,6 +11,13 @@ static bool fits(const struct tsri_field *f, int64_t v) {
   return v >= 0 && (uint64_t)v <= mask(f->width); /* narrow fields are unsigned */
 }
 
+void tsri_field_range(const struct tsri_field *f, tsr_i128 *low, tsr_i128 *high) {
+  uint32_t count = tsri_kinds[f->kind].count;
+  bool sign = !count && f->kind == TSRI_S && f->width == 64;
+  *low = sign ? INT64_MIN : 0;
+  *high = sign ? INT64_MAX : count ? (tsr_i128)count - 1 : (tsr_i128)mask(f->width);
+}
+
 bool tsri_operands_fit(const struct tsr_inst *i) {
   if (i->op >= TSR_ISA_OP_COUNT) return false;
   const struct tsri_row *row = &tsri_rows[i->op];

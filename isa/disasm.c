@@ -7,8 +7,8 @@ static void print_operand(const struct tsri_field *f, int64_t v, struct tsr_str 
   const struct tsri_kind_row *k = &tsri_kinds[f->kind];
   if (k->names)
     tsr_str_add(out, k->names[v]);
-  else if (f->kind == TSRI_L && v == TSR_ISA_NO_LOOP)
-    tsr_str_add(out, "none");
+  else if (k->last && v == (int64_t)k->count - 1)
+    tsr_str_add(out, k->last);
   else if (k->prefix)
     tsr_str_addf(out, "%s%" PRId64, k->prefix, v);
   else if (f->kind == TSRI_S)

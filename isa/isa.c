@@ -18,16 +18,16 @@ static const char *const when_names[TSR_ISA_WHENS + 1] = {"read", "done", NULL};
 static const char *const gate_names[TSR_ISA_GATES + 1] = {"start", "result", NULL};
 
 const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
-    [TSRI_U] = {NULL, NULL, 0},
-    [TSRI_S] = {NULL, NULL, 0},
-    [TSRI_T] = {"t", NULL, TSR_ISA_TENSORS},
-    [TSRI_L] = {"l", NULL, TSR_ISA_LOOPS + 1},
-    [TSRI_X] = {NULL, tsr_isa_axis_names, TSR_AXIS_COUNT},
-    [TSRI_B] = {NULL, tsr_isa_buf_names, TSR_ISA_BUFS},
-    [TSRI_N] = {NULL, tsr_isa_unit_names, TSR_ISA_UNITS},
-    [TSRI_W] = {NULL, when_names, TSR_ISA_WHENS},
-    [TSRI_P] = {NULL, gate_names, TSR_ISA_GATES},
-    [TSRI_M] = {"s", NULL, TSR_ISA_SEMS},
+    [TSRI_U] = {NULL, NULL, 0, NULL},
+    [TSRI_S] = {NULL, NULL, 0, NULL},
+    [TSRI_T] = {"t", NULL, TSR_ISA_TENSORS, NULL},
+    [TSRI_L] = {"l", NULL, TSR_ISA_LOOPS + 1, "none"},
+    [TSRI_X] = {NULL, tsr_isa_axis_names, TSR_AXIS_COUNT, NULL},
+    [TSRI_B] = {NULL, tsr_isa_buf_names, TSR_ISA_BUFS, NULL},
+    [TSRI_N] = {NULL, tsr_isa_unit_names, TSR_ISA_UNITS, NULL},
+    [TSRI_W] = {NULL, when_names, TSR_ISA_WHENS, NULL},
+    [TSRI_P] = {NULL, gate_names, TSR_ISA_GATES, NULL},
+    [TSRI_M] = {"s", NULL, TSR_ISA_SEMS, NULL},
 };
 
 const char *tsr_isa_mnemonic(enum tsr_isa_op op) { return tsri_rows[op].mnemonic; }

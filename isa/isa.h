@@ -77,6 +77,12 @@ size_t tsr_isa_decode(const uint64_t *words, size_t n, struct tsr_inst *out);
 void tsr_isa_print(const struct tsr_inst *i, struct tsr_str *out);
 /* The whole program, loops indented, one instruction a line. */
 void tsr_isa_disasm(const struct tsr_program *p, struct tsr_str *out);
+/* Assembles text[0..len-1] (need not end with a NUL), a program as tsr_isa_disasm
+ * prints it or as a person writes it; what more may stand there says README.md.
+ * `path` is for messages.  TSR_INPUT with file:line:col, several mistakes at once,
+ * also for what tsr_isa_check refuses; TSR_NOMEM.  *out unchanged on failure. */
+enum tsr_status tsr_isa_assemble(const char *path, const char *text, size_t len,
+                                 struct tsr_program *out, struct tsr_err *err);
 /* The manual: every instruction with encoding and meaning. */
 void tsr_isa_manual(struct tsr_str *out);
 const char *tsr_isa_mnemonic(enum tsr_isa_op op);

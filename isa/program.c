@@ -7,63 +7,72 @@
 static const char magic[8] = {'T', 'S', 'R', 'P', 'R', 'O', 'G', '1'};
 enum { HEADER_BYTES = 24 }; /* magic, number of words, hash */
 
-static enum tsr_status bad(struct tsr_err *err, size_t at, const char *what) {
-  return tsr_err_set(err, TSR_INPUT, "instruction %zu: %s", at, what);
+static bool bad(struct tsri_flaw *flaw, size_t at, const char *what) {
+  *flaw = (struct tsri_flaw){at, at, what};
+  return false;
 }
 
-static enum tsr_status check_fits(const struct tsr_program *p, struct tsr_err *err) {
+static bool check_fits(const struct tsr_program *p, struct tsri_flaw *flaw) {
   for (size_t i = 0; i < p->n; i++)
-    if (!tsri_operands_fit(&p->inst[i])) return bad(err, i, "an operand is outside its range");
-  return TSR_OK;
+    if (!tsri_operands_fit(&p->inst[i])) return bad(flaw, i, "an operand is outside its range");
+  return true;
 }
 
 /* Loops close in the order opposite to their opening and are not reopened inside
  * themselves. */
-static enum tsr_status check_loops(const struct tsr_program *p, struct tsr_err *err) {
+static bool check_loops(const struct tsr_program *p, struct tsri_flaw *flaw) {
   int64_t stack[TSR_ISA_LOOPS];
+  size_t opened[TSR_ISA_LOOPS];
   unsigned depth = 0, open = 0;
   for (size_t i = 0; i < p->n; i++) {
     const struct tsr_inst *in = &p->inst[i];
     if (in->op == TSR_ISA_LOOP) {
       if (in->f[0] == TSR_ISA_NO_LOOP || open & 1u << in->f[0])
-        return bad(err, i, "this loop register is open already or is none");
-      if (in->f[1] == 0) return bad(err, i, "a loop runs at least once");
+        return bad(flaw, i, "this loop register is open already or is none");
+      if (in->f[1] == 0) return bad(flaw, i, "a loop runs at least once");
       open |= 1u << in->f[0];
+      opened[depth] = i;
       stack[depth++] = in->f[0];
     } else if (in->op == TSR_ISA_END) {
       if (depth == 0 || stack[depth - 1] != in->f[0])
-        return bad(err, i, "this loop is not the innermost open one");
+        return bad(flaw, i, "this loop is not the innermost open one");
       open &= ~(1u << stack[--depth]);
     }
   }
-  return depth ? bad(err, p->n, "a loop is not closed") : TSR_OK;
+  if (depth == 0) return true;
+  *flaw = (struct tsri_flaw){p->n, opened[depth - 1], "a loop is not closed"};
+  return false;
 }
 
-static enum tsr_status check_operands(const struct tsr_program *p, struct tsr_err *err) {
+static bool check_operands(const struct tsr_program *p, struct tsri_flaw *flaw) {
   for (size_t i = 0; i < p->n; i++) {
     const struct tsr_inst *in = &p->inst[i];
     bool dims = in->op == TSR_ISA_DIM || in->op == TSR_ISA_BOX || in->op == TSR_ISA_START ||
                 in->op == TSR_ISA_WALK;
-    if (dims && in->f[1] >= TSR_ISA_DIMS) return bad(err, i, "a tensor has dimensions 0 to 3");
+    if (dims && in->f[1] >= TSR_ISA_DIMS) return bad(flaw, i, "a tensor has dimensions 0 to 3");
     if (in->op == TSR_ISA_BOX && (in->f[2] == 0 || in->f[3] == 0))
-      return bad(err, i, "extent and step are at least 1");
+      return bad(flaw, i, "extent and step are at least 1");
     if (in->op == TSR_ISA_AXIS && (in->f[2] == 0 || in->f[3] == 0))
-      return bad(err, i, "size and tile are at least 1");
+      return bad(flaw, i, "size and tile are at least 1");
     if (in->op == TSR_ISA_TENSOR && in->f[1] == 0)
-      return bad(err, i, "an element has at least 1 byte");
+      return bad(flaw, i, "an element has at least 1 byte");
     for (int j = 0; in->op == TSR_ISA_MM && j < 5; j++)
-      if (in->f[j] == 0) return bad(err, i, "bytes of an element and the rate are at least 1");
-    if (in->op == TSR_ISA_HALT && i + 1 != p->n) return bad(err, i, "halt before the end");
+      if (in->f[j] == 0) return bad(flaw, i, "bytes of an element and the rate are at least 1");
+    if (in->op == TSR_ISA_HALT && i + 1 != p->n) return bad(flaw, i, "halt before the end");
   }
-  return TSR_OK;
+  return true;
+}
+
+bool tsri_program_sound(const struct tsr_program *p, struct tsri_flaw *flaw) {
+  if (p->n == 0 || p->inst[p->n - 1].op != TSR_ISA_HALT)
+    return bad(flaw, p->n, "a program ends with halt");
+  return check_fits(p, flaw) && check_loops(p, flaw) && check_operands(p, flaw);
 }
 
 enum tsr_status tsr_isa_check(const struct tsr_program *p, struct tsr_err *err) {
-  if (p->n == 0 || p->inst[p->n - 1].op != TSR_ISA_HALT)
-    return bad(err, p->n, "a program ends with halt");
-  enum tsr_status st = check_fits(p, err);
-  if (!st) st = check_loops(p, err);
-  return st ? st : check_operands(p, err);
+  struct tsri_flaw flaw;
+  if (tsri_program_sound(p, &flaw)) return TSR_OK;
+  return tsr_err_set(err, TSR_INPUT, "instruction %zu: %s", flaw.at, flaw.what);
 }
 
 static void put_le(uint8_t *b, uint64_t v) {

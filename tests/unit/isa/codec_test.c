@@ -7,38 +7,8 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "isa/isa_int.h"
 #include "sim/base/mem.h"
-#include "sim/base/rng.h"
-
-#define FOR_ROWS(op) for (int op = 0; op < TSR_ISA_OP_COUNT; op++)
-#define FOR_FIELDS(row, j) for (int j = 0; j < TSR_ISA_FIELDS_MAX && (row)->field[j].name; j++)
-
-static uint64_t mask(unsigned width) {
-  return width == 64 ? UINT64_MAX : (1ull << width) - 1;
-}
-
-/* A value that the field takes; edges often. */
-static int64_t random_value(const struct tsri_field *f, struct tsr_rng *r) {
-  uint64_t count = tsri_kinds[f->kind].count;
-  uint64_t high = count ? count - 1 : mask(f->width);
-  switch (tsr_rng_range(r, 0, 3)) {
-  case 0: return 0;
-  case 1: return (int64_t)high;
-  default: return (int64_t)(high == UINT64_MAX ? tsr_rng_next(r) : tsr_rng_range(r, 0, high));
-  }
-}
-
-static struct tsr_inst random_inst(int op, struct tsr_rng *r) {
-  struct tsr_inst i = {.op = (uint8_t)op};
-  const struct tsri_row *row = &tsri_rows[op];
-  FOR_FIELDS(row, j) i.f[j] = random_value(&row->field[j], r);
-  return i;
-}
-
-static bool same(const struct tsr_inst *a, const struct tsr_inst *b) {
-  return a->op == b->op && !memcmp(a->f, b->f, sizeof a->f);
-}
+#include "tests/unit/isa/insts.h"
 
 static void rows_are_well_formed(void **state) {
   (void)state;
@@ -61,11 +31,11 @@ static void no_two_encodings_overlap(void **state) {
     FOR_FIELDS(row, j) {
       const struct tsri_field *f = &row->field[j];
       assert_true(f->word < row->words && f->width >= 1 && f->low + f->width <= 64);
-      uint64_t bits = mask(f->width) << f->low;
+      uint64_t bits = insts_mask(f->width) << f->low;
       assert_int_equal(used[f->word] & bits, 0);
       used[f->word] |= bits;
       uint32_t count = tsri_kinds[f->kind].count;
-      assert_true(!count || count - 1 <= mask(f->width)); /* every value has a code */
+      assert_true(!count || count - 1 <= insts_mask(f->width)); /* every value has a code */
       for (int o = 0; o < j; o++) assert_string_not_equal(row->field[o].name, f->name);
     }
   }
@@ -76,17 +46,17 @@ static void every_row_round_trips(void **state) {
   struct tsr_rng r = {1};
   FOR_ROWS(op)
   for (int i = 0; i < 5000; i++) {
-    struct tsr_inst in = random_inst(op, &r), out;
+    struct tsr_inst in = insts_random(op, &r), out;
     uint64_t words[TSR_ISA_WORDS_MAX];
     size_t n = tsr_isa_encode(&in, words);
     assert_int_equal(n, tsri_rows[op].words);
     assert_int_equal(tsr_isa_decode(words, n, &out), n);
-    assert_true(same(&in, &out));
+    assert_true(insts_same(&in, &out));
     memset(&out, 7, sizeof out);
     struct tsr_inst before = out;
     for (size_t cut = 0; cut < n; cut++) /* too few words are no instruction */
       assert_int_equal(tsr_isa_decode(words, cut, &out), 0);
-    assert_true(same(&before, &out)); /* and *out stays */
+    assert_true(insts_same(&before, &out)); /* and *out stays */
   }
 }
 
@@ -98,7 +68,7 @@ static void random_words_decode_canonically_or_are_refused(void **state) {
     uint64_t words[TSR_ISA_WORDS_MAX], again[TSR_ISA_WORDS_MAX];
     for (int w = 0; w < TSR_ISA_WORDS_MAX; w++) words[w] = tsr_rng_next(&r);
     if (i % 4) { /* mostly near to an instruction: a known opcode, few high bits */
-      words[0] &= mask((unsigned)tsr_rng_range(&r, 8, 40));
+      words[0] &= insts_mask((unsigned)tsr_rng_range(&r, 8, 40));
       words[0] = (words[0] & ~0xffull) | tsr_rng_range(&r, 0, TSR_ISA_OP_COUNT);
     }
     struct tsr_inst in;
@@ -118,9 +88,9 @@ static void bits_that_no_field_covers_are_refused(void **state) {
     const struct tsri_row *row = &tsri_rows[op];
     uint64_t used[TSR_ISA_WORDS_MAX] = {0xff};
     FOR_FIELDS(row, j)
-    used[row->field[j].word] |= mask(row->field[j].width) << row->field[j].low;
+    used[row->field[j].word] |= insts_mask(row->field[j].width) << row->field[j].low;
     for (int i = 0; i < 20; i++) {
-      struct tsr_inst in = random_inst(op, &r), out;
+      struct tsr_inst in = insts_random(op, &r), out;
       uint64_t words[TSR_ISA_WORDS_MAX];
       size_t n = tsr_isa_encode(&in, words);
       for (size_t w = 0; w < n; w++)
@@ -146,7 +116,7 @@ static void values_outside_a_list_are_refused(void **state) {
   FOR_FIELDS(&tsri_rows[op], j) {
     const struct tsri_field *f = &tsri_rows[op].field[j];
     uint32_t count = tsri_kinds[f->kind].count;
-    for (uint64_t v = count; count && v <= mask(f->width) && v < count + 300u; v++) {
+    for (uint64_t v = count; count && v <= insts_mask(f->width) && v < count + 300u; v++) {
       struct tsr_inst in = {.op = (uint8_t)op};
       uint64_t words[TSR_ISA_WORDS_MAX];
       size_t n = tsr_isa_encode(&in, words);
@@ -154,14 +124,6 @@ static void values_outside_a_list_are_refused(void **state) {
       assert_int_equal(tsr_isa_decode(words, n, &out), 0);
     }
   }
-}
-
-static char *text_of(const struct tsr_inst *i) {
-  struct tsr_str s = TSR_STR_INIT;
-  tsr_isa_print(i, &s);
-  char *text = tsr_str_take(&s);
-  assert_non_null(text);
-  return text;
 }
 
 static void known_instructions_have_known_text(void **state) {
@@ -189,7 +151,7 @@ static void known_instructions_have_known_text(void **state) {
   };
   bool seen[TSR_ISA_OP_COUNT] = {false};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    char *text = text_of(&rows[i].i);
+    char *text = insts_text(&rows[i].i);
     assert_string_equal(text, rows[i].text);
     tsr_mem_free(text);
     seen[rows[i].i.op] = true;
@@ -202,14 +164,14 @@ static void different_instructions_have_different_text(void **state) {
   struct tsr_rng r = {4};
   for (int i = 0; i < 20000; i++) {
     int op = (int)tsr_rng_range(&r, 0, TSR_ISA_OP_COUNT - 1);
-    struct tsr_inst a = random_inst(op, &r), b = random_inst(op, &r);
+    struct tsr_inst a = insts_random(op, &r), b = insts_random(op, &r);
     if (i % 2) { /* only one operand differs */
       b = a;
       int j = (int)tsr_rng_range(&r, 0, TSR_ISA_FIELDS_MAX - 1);
-      if (tsri_rows[op].field[j].name) b.f[j] = random_value(&tsri_rows[op].field[j], &r);
+      if (tsri_rows[op].field[j].name) b.f[j] = insts_random_value(&tsri_rows[op].field[j], &r);
     }
-    char *x = text_of(&a), *y = text_of(&b);
-    assert_int_equal(!strcmp(x, y), same(&a, &b));
+    char *x = insts_text(&a), *y = insts_text(&b);
+    assert_int_equal(!strcmp(x, y), insts_same(&a, &b));
     tsr_mem_free(x);
     tsr_mem_free(y);
   }

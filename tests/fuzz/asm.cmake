@@ -1,0 +1,1 @@
+tsr_fuzz(asm DEPS tsr_isa)

@@ -1,0 +1,1 @@
+tsr_fuzz(mma_text DEPS tsr_arith)

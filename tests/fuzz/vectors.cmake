@@ -1,0 +1,1 @@
+tsr_fuzz(vectors DEPS tsr_check)
