@@ -65,6 +65,7 @@ struct tsr_graph {
   const char *name;   /* the model of an own list or zoo entry, `gemm:…` as written, else the
                          file's name without folder and `.csv` */
   const char *text;   /* the full source text, stored with a run */
+  uint64_t batch;      /* inferences that the graph computes at once */
   size_t n_ops;
   struct tsr_op *ops;
 };
@@ -83,7 +84,7 @@ enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
 /* Reads a workload by what the user wrote: `gemm:MxNxK[,MxNxK…]`, a zoo name
  * (bare), or a path of a CSV file (recognised as SCALE-Sim convolution, SCALE-Sim
  * M,N,K or our own format by its columns).  `batch` 0 = as in the source; else
- * multiplies m of weight operators (and conv.batch) and count of the others.
+ * so many times its batch: multiplies m of weight operators (and conv.batch) and count of the others.
  * `text` (may be NULL): use this text instead of opening the file or the zoo.
  * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in; TSR_INPUT:
  * the text, or a file that cannot be read.  Warnings go to err.  *out is created

@@ -78,12 +78,14 @@ static void apply_batch(struct tsri_build *b, struct tsr_op *op, uint64_t batch)
 }
 
 static void finish_ops(struct tsri_build *b, uint64_t batch) {
+  b->g->batch = batch ? batch : 1;
   for (size_t i = 0; i < b->n && !tsri_build_full(b); i++) {
     size_t before = b->errors;
     if (batch) apply_batch(b, &b->ops[i], batch);
     if (b->errors != before) continue;
     enum tsr_status s = tsr_op_check(&b->ops[i], b->err);
     if (s) tsri_note(b, s);
+    if (b->ops[i].has_conv) b->g->batch = tsr_max_u64(b->g->batch, b->ops[i].conv.batch);
   }
 }
 

@@ -23,4 +23,10 @@ enum { TSR_PICTURE_RUNS_MAX = 8 }; /* runs that still have a colour each */
 enum tsr_status tsr_picture_roofline(struct tsr_store *s, const uint64_t *run_ids, size_t n,
                                      char **svg, struct tsr_err *err);
 
+/* Error of matrix units against K (`mma eval`): the largest componentwise error of
+ * each unit with its bound, both axes logarithmic, a panel a distribution; the
+ * legend below the panels holds any number of units.  TSR_INPUT: no such study. */
+enum tsr_status tsr_picture_error_k(struct tsr_store *s, uint64_t eval_id, char **svg,
+                                    struct tsr_err *err);
+
 #endif

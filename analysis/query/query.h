@@ -37,6 +37,11 @@ enum tsr_status tsr_query_difference(struct tsr_store *s, uint64_t run_a, uint64
  * JSON: {"run_id": …, "<what>": [...]}; for runs what tsr_query_runs_json gives. */
 enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t run_id,
                                enum tsr_query_format format, char **out, struct tsr_err *err);
+/* An error study of matrix units.  JSON: {"eval_id", "m", "n", "seed", "version",
+ * "points": [...]}, each with its histograms. TSR_INPUT: no such study. */
+enum tsr_status tsr_query_eval(struct tsr_store *s, uint64_t eval_id,
+                               enum tsr_query_format format, char **out, struct tsr_err *err);
+
 /* The tables there are: name and one line of help (static); NULL after the last. */
 const char *tsr_query_show_name(size_t i);
 const char *tsr_query_show_doc(size_t i);

@@ -112,7 +112,8 @@ static const struct table tables[] = {
      "ORDER BY layer, seq",
      "SELECT layer AS \"index\", name, tensor, k_from, k_to, checked_elems, max_ulp, mean_ulp, "
      "norm_err, sqnr_db, bias, overflow, underflow, saturated, subnormal_in, nan, "
-     "swamped_terms "
+     "swamped_terms, max_comp, mean_comp, bound, terms, truncated_terms, acc_steps, "
+     "absorbed_acc, cancelled_steps, cancel_bits, cancel_max "
      "FROM v_numeric WHERE run = ?1 ORDER BY layer, seq",
      NULL,
      {{"#", TSRI_RIGHT},

@@ -73,8 +73,9 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->bytes_per_cycle = bytes_per_cycle(vp);
   uint64_t rate = TSR_UNLIMITED;
   if (s->bytes_per_cycle != TSR_UNLIMITED &&
-      !tsr_mul_u64(s->bytes_per_cycle, w->env->clock_hz, &rate))
-    return tsr_err_set(err, TSR_INPUT, "%s: width times banks times clock passes 64 bits",
+      (!tsr_mul_u64(s->bytes_per_cycle, w->env->clock_hz, &rate) || rate >> 63))
+    return tsr_err_set(err, TSR_INPUT,
+                       "%s: width times banks times clock is too large; expected below 2^63 B/s",
                        w->self->name);
   tsr_server_init(&s->dma[0], rate);
   tsr_server_init(&s->dma[1], rate);

@@ -46,6 +46,16 @@ enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct t
 /* Closes and keeps the first status. */
 enum tsr_status cmd_close(struct cmd_ctx *ctx, struct tsr_store *s, enum tsr_status st);
 
+/* Refuses (TSR_USAGE) to write `path` over a file that the command reads, or over any
+ * store.  inputs: n paths, NULL entries are skipped. */
+enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path, const char *const *inputs,
+                                 size_t n);
+
+struct tsr_program;
+/* Writes the container of a program. */
+enum tsr_status cmd_write_program(struct cmd_ctx *ctx, const struct tsr_program *p,
+                                  const char *path);
+
 /* argp's input: a command's own, behind the common part. */
 struct cmd_input {
   struct cmd_ctx *ctx;
@@ -64,7 +74,9 @@ CMD(presets);
 CMD(models);
 CMD(roofline);
 CMD(lower);
+CMD(asm);
 CMD(disasm);
+CMD(mma);
 CMD(db);
 CMD(help);
 

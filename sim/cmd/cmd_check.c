@@ -48,15 +48,25 @@ static enum tsr_status check_program(const char *path, char **what, struct tsr_e
   return TSR_OK;
 }
 
+/* Sound is an architecture that runs the smallest matmul: its values fit together, its
+ * formats have a rate and a matrix unit, its components can be built. */
+static enum tsr_status check_arch(const char *path, char **what, struct tsr_err *err) {
+  const struct tsr_run_options o = {.arch = path, .workload = "gemm:1x1x1"};
+  struct tsr_run_plan p;
+  struct tsr_engine *e = NULL;
+  enum tsr_status st = tsr_run_plan_make(&o, &p, err);
+  if (st) return st;
+  st = tsr_engine_create(p.machine, NULL, &e, err);
+  if (!st) *what = tsr_mem_printf("architecture %s", p.machine->name);
+  tsr_engine_destroy(e);
+  tsr_run_plan_fini(&p);
+  return st;
+}
+
 /* What a file is, is told by its ending; any other file is a workload. */
 static enum tsr_status check_file(const char *path, char **what, struct tsr_err *err) {
   if (is_yaml(path)) {
-    struct tsr_machine *m;
-    enum tsr_status st = tsr_machine_read(path, NULL, NULL, 0, &m, err);
-    if (st) return st;
-    *what = tsr_mem_printf("architecture %s", m->name);
-    tsr_machine_destroy(m);
-    return TSR_OK;
+    return check_arch(path, what, err);
   }
   if (tsr_str_ends(path, ".bin")) return check_program(path, what, err);
   /* A bare word would name a built-in network. */

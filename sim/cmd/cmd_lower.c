@@ -81,8 +81,8 @@ static void print_layer(struct cmd_ctx *ctx, const struct tsr_run_layer_plan *l,
   tsr_str_fini(&map);
 }
 
-static enum tsr_status write_binary(struct cmd_ctx *ctx, const struct tsr_program *p,
-                                    const char *path) {
+enum tsr_status cmd_write_program(struct cmd_ctx *ctx, const struct tsr_program *p,
+                                  const char *path) {
   uint8_t *bytes;
   size_t n;
   enum tsr_status st = tsr_isa_save(p, &bytes, &n, &ctx->err);
@@ -103,14 +103,16 @@ CMD(lower) {
   cmd_parse(ctx, &argp, argc, argv, &a);
   cmd_run_opts_apply(&a.common, &o);
   size_t only = 0;
-  enum tsr_status st = tsr_run_plan_make(&o, &p, &ctx->err);
+  const char *const inputs[] = {o.arch, o.workload};
+  enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, inputs, 2) : TSR_OK;
+  if (!st) st = tsr_run_plan_make(&o, &p, &ctx->err);
   if (!st) st = find_layer(&p, a.layer, &only, &ctx->err);
   if (!st && a.out && only == p.n_layers) {
     if (p.n_layers > 1)
       st = tsr_err_set(&ctx->err, TSR_USAGE, "-o takes one layer; name it with --layer");
     only = 0;
   }
-  if (!st && a.out) st = write_binary(ctx, &p.layers[only].program, a.out);
+  if (!st && a.out) st = cmd_write_program(ctx, &p.layers[only].program, a.out);
   struct tsr_str out = TSR_STR_INIT;
   if (!st && ctx->json) tsr_str_add(&out, "{\"layers\": [");
   bool first = true;

@@ -19,7 +19,7 @@ struct run_args {
 
 static const struct argp_option run_options[] = {
     CMD_RUN_OPTIONS,
-    {"numerics", OPT_NUMERICS, "off|sample", 0, "check sampled outputs bit for bit (default off)", 0},
+    {"numerics", OPT_NUMERICS, "off|sample|full", 0, "compute sampled outputs, or whole layers, bit for bit (default off)", 0},
     {"trace", OPT_TRACE, "off|summary|full", 0, "what is stored of the units' time (default summary)", 0},
     {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
@@ -57,7 +57,8 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       "SELECT cycles, time_s, utilization, tensor_active, macs, dram_read_bytes, "
       "dram_write_bytes, inferences_per_s, events, wall_s, arch, workload, "
       "(SELECT sum(compute_cycles) FROM v_layers l WHERE l.run = r.run), "
-      "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run) "
+      "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run), "
+      "(SELECT text FROM v_inputs i WHERE i.run = r.run AND role = 'changes') "
       "FROM v_runs r WHERE run = ?1",
       &q, err);
   if (st) return st;
@@ -65,9 +66,11 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
   bool row;
   st = tsr_query_step(q, &row, err);
   if (!st && row) {
-    tsr_str_addf(out, "\n%s on %s: %" PRIu64 " cycles (%" PRIu64 " compute, %" PRIu64
+    bool changed = !tsr_query_is_null(q, 14);
+    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles (%" PRIu64 " compute, %" PRIu64
                       " stalled), %.6g ms, %.5g inferences/s\n",
-                 tsr_query_text(q, 11), tsr_query_text(q, 10), tsr_query_u64(q, 0),
+                 tsr_query_text(q, 11), tsr_query_text(q, 10), changed ? " with " : "",
+                 changed ? tsr_query_text(q, 14) : "", tsr_query_u64(q, 0),
                  tsr_query_u64(q, 12), tsr_query_u64(q, 13), tsr_query_double(q, 1) * 1e3,
                  tsr_query_double(q, 7));
     tsr_str_addf(out,
@@ -78,6 +81,30 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
                  tsr_query_double(q, 6) * 1e-6);
     tsr_str_addf(out, "simulated in %.3f s, %" PRIu64 " events\n", tsr_query_double(q, 9),
                  tsr_query_u64(q, 8));
+  }
+  tsr_query_close(q);
+  return st;
+}
+
+/* Of --numerics full: each part of the error where it is worst. */
+static enum tsr_status parts_text(struct tsr_store *s, uint64_t run, struct tsr_str *out,
+                                  struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      s,
+      "SELECT tensor, max(norm_err), name FROM v_numeric WHERE run = ?1 AND tensor IN "
+      "('quantisation', 'accumulation', 'rounding', 'unquantised') GROUP BY tensor "
+      "ORDER BY min(seq)",
+      &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row;
+  for (int n = 0; !(st = tsr_query_step(q, &row, err)) && row; n++) {
+    bool whole = !strcmp(tsr_query_text(q, 0), "unquantised");
+    tsr_str_addf(out, "%s%s %.2g", n ? ", " : "worst error by part: ",
+                 whole ? "in all" : tsr_query_text(q, 0), tsr_query_double(q, 1));
+    tsr_str_addf(out, " (%s)%s", tsr_query_text(q, 2),
+                 whole ? "; `tessera show numerics` has the table\n" : "");
   }
   tsr_query_close(q);
   return st;
@@ -102,7 +129,7 @@ static enum tsr_status numeric_text(struct tsr_store *s, uint64_t run, struct ts
                  tsr_query_u64(q, 0), tsr_query_double(q, 1), tsr_query_double(q, 2),
                  tsr_query_u64(q, 3), tsr_query_u64(q, 4));
   tsr_query_close(q);
-  return st;
+  return st ? st : parts_text(s, run, out, err);
 }
 
 static enum tsr_status print_text(struct cmd_ctx *ctx, struct tsr_store *s, uint64_t run) {

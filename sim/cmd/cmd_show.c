@@ -28,7 +28,12 @@ static error_t parse_show(int key, char *arg, struct argp_state *state) {
       a->what = arg;
     return 0;
   case ARGP_KEY_END:
-    if (!a->what) cmd_usage_error(state, "show takes a table: runs, layers, stalls, kernels, numerics");
+    if (!a->what)
+      cmd_usage_error(state, "show takes a table: runs, layers, stalls, kernels, numerics");
+    if (a->run && !strcmp(a->what, "runs"))
+      cmd_usage_error(state, "show runs takes no run, got '%s'", a->run);
+    if (a->csv && ((struct cmd_input *)state->input)->ctx->json)
+      cmd_usage_error(state, "--csv and --json exclude each other");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -94,7 +99,8 @@ CMD(roofline) {
   struct tsr_store *s = NULL;
   uint64_t run[TSR_PICTURE_RUNS_MAX];
   char *svg = NULL;
-  enum tsr_status st = cmd_open(ctx, TSR_STORE_READ, &s);
+  enum tsr_status st = cmd_guard_output(ctx, a.out, NULL, 0);
+  if (!st) st = cmd_open(ctx, TSR_STORE_READ, &s);
   for (size_t i = 0; !st && i < a.n; i++)
     st = tsr_store_find_run(s, a.run[i], &run[i], &ctx->err);
   if (!st) st = tsr_picture_roofline(s, run, a.n, &svg, &ctx->err);

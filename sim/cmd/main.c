@@ -24,8 +24,10 @@ const struct cmd cmd_table[] = {
     {"presets", "what is built in by name", cmd_presets},
     {"models", "components, formats, instructions, assumed numbers", cmd_models},
     {"lower", "a workload's programs, as text or binary", cmd_lower},
+    {"asm", "a program's text as binary", cmd_asm},
     {"disasm", "a binary program as text", cmd_disasm},
-    {"db", "the store itself: info, check", cmd_db},
+    {"mma", "matrix units: list, replay vectors, error studies", cmd_mma},
+    {"db", "the store itself: info, check, migrate", cmd_db},
     {"help", "this list", cmd_help},
     {NULL, NULL, NULL}};
 
@@ -145,6 +147,8 @@ int main(int argc, char **argv) {
   tsr_err_init(&ctx.err);
   argp_err_exit_status = tsr_status_exit(TSR_USAGE);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write */
+  unsetenv("POSIXLY_CORRECT"); /* options may follow arguments */
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);
   ctx.db = getenv("TESSERA_DB");

@@ -1,8 +1,10 @@
 /* The options that every command takes, and small helpers of all commands. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/base/log.h"
@@ -97,6 +99,7 @@ static bool stdout_lost; /* and told */
 enum tsr_status cmd_print(struct cmd_ctx *ctx, const char *text) {
   if (fputs(text, stdout) >= 0 && fflush(stdout) == 0) return TSR_OK;
   stdout_lost = true;
+  if (errno == EPIPE) return TSR_STORE; /* the reader has seen enough: nothing to say */
   return tsr_err_set(&ctx->err, TSR_STORE, "standard output cannot be written");
 }
 
@@ -104,6 +107,31 @@ void cmd_check_stdout(void) {
   if (stdout_lost || (fflush(stdout) == 0 && !ferror(stdout))) return;
   fputs("error: standard output cannot be written\n", stderr);
   _exit(tsr_status_exit(TSR_STORE));
+}
+
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static bool is_store(const char *path) {
+  static const char magic[] = "SQLite format 3";
+  char head[sizeof magic] = {0};
+  FILE *f = fopen(path, "rb");
+  if (!f) return false;
+  size_t got = fread(head, 1, sizeof head, f);
+  fclose(f);
+  return got == sizeof head && !memcmp(head, magic, sizeof head);
+}
+
+enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path, const char *const *inputs,
+                                 size_t n) {
+  struct stat st;
+  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return TSR_OK;
+  bool input = is_store(path) || same_file(path, ctx->db);
+  for (size_t i = 0; i < n; i++) input = input || (inputs[i] && same_file(path, inputs[i]));
+  if (!input) return TSR_OK;
+  return tsr_err_set(&ctx->err, TSR_USAGE, "-o '%s' would overwrite a store or an input", path);
 }
 
 enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct tsr_store **out) {

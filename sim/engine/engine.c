@@ -34,6 +34,10 @@ static void env_at(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, vo
     halt(e, TSRI_STOP_TIME);
     return;
   }
+  if (tsr_agenda_events(e->agenda) >= e->machine->max_events) {
+    halt(e, TSRI_STOP_EVENTS);
+    return;
+  }
   if (e->machine->max_cycles != TSR_UNLIMITED &&
       env_fs_cycle(e, fs) > e->machine->max_cycles) {
     halt(e, TSRI_STOP_CYCLES);
@@ -205,6 +209,9 @@ static enum tsr_status stopped(const struct tsr_engine *e, const char *layer,
   case TSRI_STOP_CYCLES:
     return tsr_err_set(err, TSR_SIM, "layer '%s' passes sim.max_cycles = %" PRIu64, layer,
                        e->machine->max_cycles);
+  case TSRI_STOP_EVENTS:
+    return tsr_err_set(err, TSR_SIM, "layer '%s' passes sim.max_events = %" PRIu64, layer,
+                       e->machine->max_events);
   case TSRI_STOP_TIME:
     return tsr_err_set(err, TSR_SIM,
                        "layer '%s' would end past 2^64 fs (18446.7 s of simulated time)", layer);

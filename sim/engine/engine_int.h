@@ -135,7 +135,7 @@ struct tsr_engine {
   struct tsri_segments segments;
   uint64_t start_cycle;
   bool kicked;
-  enum { TSRI_STOP_NONE, TSRI_STOP_CYCLES, TSRI_STOP_TIME, TSRI_STOP_INTERRUPT } stop;
+  enum { TSRI_STOP_NONE, TSRI_STOP_CYCLES, TSRI_STOP_EVENTS, TSRI_STOP_TIME, TSRI_STOP_INTERRUPT } stop;
 };
 
 /* Steps units and issues until nothing more can happen at this instant. */

@@ -226,6 +226,14 @@ static size_t shared_depth(const char *a, const char *b) {
   return depth;
 }
 
+/* Whether a value must be quoted to be read back as the same text; an empty one comes
+ * in quotes. */
+static bool needs_quotes(const char *text) {
+  if (*text == '"') return false;
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  return strspn(text, plain) != strlen(text) || !*text || *text == '-' || *text == '.';
+}
+
 /* The effective values as nested YAML; keys of one section stand together. */
 static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
   struct tsr_str out = TSR_STR_INIT;
@@ -236,9 +244,9 @@ static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
     for (const char *dot; (dot = strchr(part, '.')); part = dot + 1, depth++)
       if (depth >= skip)
         tsr_str_addf(&out, "%*s%.*s:\n", (int)(2 * depth), "", (int)(dot - part), part);
-    bool empty = !*m->values[i].text;
-    tsr_str_addf(&out, "%*s%s: %s\n", (int)(2 * depth), "", part,
-                 empty ? "\"\"" : m->values[i].text);
+    const char *quote = needs_quotes(m->values[i].text) ? "\"" : "";
+    tsr_str_addf(&out, "%*s%s: %s%s%s\n", (int)(2 * depth), "", part, quote,
+                 m->values[i].text, quote);
     before = key;
   }
   m->text = out.failed ? NULL : tsr_arena_strdup(m->arena, out.p);

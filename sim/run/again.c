@@ -12,7 +12,7 @@ struct stored { /* arena copies */
 static int index_of(const char *const *names, const char *word, size_t n) {
   for (int i = 0; names[i]; i++)
     if (strlen(names[i]) == n && !memcmp(names[i], word, n)) return i;
-  return 0;
+  return -1;
 }
 
 /* The value of `key=` in the options text; *n its length. */
@@ -30,12 +30,25 @@ static const char *option(const char *text, const char *key, size_t *n) {
   return "";
 }
 
-static uint64_t number(const char *text, const char *key) {
+static bool number(const char *text, const char *key, uint64_t *out) {
   size_t n;
-  uint64_t v = 0;
   const char *p = option(text, key, &n);
-  (void)tsr_quantity_parse(p, n, TSR_UNIT_COUNT, &v);
-  return v;
+  return n && tsr_quantity_parse(p, n, TSR_UNIT_COUNT, out) == TSR_QUANTITY_OK;
+}
+
+static enum tsr_status read_options(struct stored *s, uint64_t run_id, struct tsr_err *err) {
+  size_t n;
+  const char *p = option(s->options, "numerics", &n);
+  int numerics = index_of(tsr_numerics_names, p, n);
+  p = option(s->options, "trace", &n);
+  int trace = index_of(tsr_trace_names, p, n);
+  if (numerics < 0 || trace < 0 || !number(s->options, "batch", &s->o.batch) ||
+      !number(s->options, "seed", &s->o.seed))
+    return tsr_err_set(err, TSR_STORE, "the stored options of run %llu are damaged",
+                       (unsigned long long)run_id);
+  s->o.numerics = (enum tsr_numerics)numerics;
+  s->o.trace = (enum tsr_trace)trace;
+  return TSR_OK;
 }
 
 static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, struct stored *s,
@@ -57,6 +70,7 @@ static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, str
     if (!strcmp(role, "arch")) s->o.arch = name, s->o.arch_text = text;
     if (!strcmp(role, "workload")) s->o.workload = name, s->o.workload_text = text;
     if (!strcmp(role, "options")) s->options = text;
+    if (!strcmp(role, "changes")) s->o.changes = text;
   }
   tsr_query_close(q);
   if (st) return st;
@@ -71,14 +85,8 @@ enum tsr_status tsr_run_again(struct tsr_store *store, uint64_t run_id, const ch
   struct stored s = {.arena = tsr_arena_create()};
   if (!s.arena) return tsr_err_nomem(err);
   enum tsr_status st = read_inputs(store, run_id, &s, err);
+  if (!st) st = read_options(&s, run_id, err);
   if (!st) {
-    size_t n;
-    const char *p = option(s.options, "numerics", &n);
-    s.o.numerics = (enum tsr_numerics)index_of(tsr_numerics_names, p, n);
-    p = option(s.options, "trace", &n);
-    s.o.trace = (enum tsr_trace)index_of(tsr_trace_names, p, n);
-    s.o.batch = number(s.options, "batch");
-    s.o.seed = number(s.options, "seed");
     s.o.version = version;
     st = tsr_run_execute(&s.o, store, new_run_id, err);
   }

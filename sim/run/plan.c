@@ -6,6 +6,7 @@
 #include "kernels/lower/lower.h"
 #include "models/arith/format.h"
 #include "models/arith/mma.h"
+#include "sim/base/log.h"
 #include "sim/run/run_int.h"
 
 enum { PLACE_ALIGN = 4096 };
@@ -39,18 +40,9 @@ static enum tsr_status known_format(const char *name, const char *role, struct t
 static enum tsr_status check_unit(const struct tsr_machine *m,
                                   const struct tsr_run_layer_plan *l, struct tsr_err *err) {
   const struct tsr_format *a = tsr_format_find(l->format_a), *b = tsr_format_find(l->format_b);
-  const struct tsr_mma *u = *m->mma ? tsr_mma_find(m->mma) : tsr_mma_default(a, b);
-  if (!u && *m->mma)
-    return tsr_err_set(err, TSR_USAGE, "unknown matrix unit '%s' in tile.mma", m->mma);
-  if (!u)
-    return tsr_err_set(err, TSR_INPUT, "no matrix unit multiplies %s by %s", l->format_a,
-                       l->format_b);
-  if (u->a != a || u->b != b || strcmp(u->acc->name, l->format_acc) != 0)
-    return tsr_err_set(err, TSR_INPUT,
-                       "matrix unit '%s' multiplies %s by %s into %s; expected %s by %s into %s",
-                       u->name, u->a->name, u->b->name, u->acc->name, l->format_a, l->format_b,
-                       l->format_acc);
-  return TSR_OK;
+  struct tsr_mma_spec store;
+  const struct tsr_mma *unit;
+  return tsr_mma_resolve(m->mma, a, b, tsr_format_find(l->format_acc), &store, &unit, err);
 }
 
 enum tsr_status tsri_run_check_formats(const struct tsr_machine *m,
@@ -229,6 +221,7 @@ static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_layout *
   struct tsr_target target;
   target_of(p->machine, &target);
   for (size_t i = 0; i < p->n_layers; i++) {
+    if (tsr_interrupted) return tsr_err_set(err, TSR_SIM, "interrupted; nothing was stored");
     struct tsr_run_layer_plan *l = &p->layers[i];
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
     target.rate = l->rate;
@@ -254,6 +247,17 @@ static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_layout *
   return TSR_OK;
 }
 
+/* Figures are stored as signed 64-bit integers. */
+static enum tsr_status check_sums(const struct tsr_run_plan *p, struct tsr_err *err) {
+  uint64_t macs, sum = 0;
+  for (size_t i = 0; i < p->n_layers; i++)
+    if (!tsr_op_macs(p->layers[i].op, &macs) || !tsr_add_u64(sum, macs, &sum) || sum >> 63)
+      return tsr_err_at(err, TSR_INPUT, &p->layers[i].op->pos,
+                        "the MACs of '%s' pass 2^63 with layer '%s'; expected less work",
+                        p->graph->name, p->layers[i].op->name);
+  return TSR_OK;
+}
+
 static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan *p,
                             struct tsr_layout **layouts, struct tsr_err *err) {
   enum tsr_status st =
@@ -270,7 +274,8 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
     if (st) return st;
     shape_of(&p->layers[i]);
   }
-  st = place(p, *layouts, err);
+  st = check_sums(p, err);
+  if (!st) st = place(p, *layouts, err);
   return st ? st : map_and_lower(p, *layouts, err);
 }
 

@@ -7,7 +7,7 @@
 #include "sim/base/log.h"
 #include "sim/run/run_int.h"
 
-const char *const tsr_numerics_names[] = {"off", "sample", NULL};
+const char *const tsr_numerics_names[] = {"off", "sample", "full", NULL};
 const char *const tsr_trace_names[] = {"off", "summary", "full", NULL};
 
 /* Everything of a run until it is stored; texts live in the arena. */
@@ -19,6 +19,7 @@ struct recorder {
   struct tsr_run_layer *layers;
   uint64_t tile_elements; /* of the array */
   uint64_t active_cycles, events;
+  struct tsri_tables tables; /* of --numerics full */
   double peak_time_macs;  /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
@@ -95,6 +96,9 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
 
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
   if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
+  if (r->o->numerics == TSR_NUMERICS_FULL)
+    return tsri_run_full(r->plan->machine, &r->plan->layers[i], i, r->o->seed, &r->tables, r->arena,
+                         &out->numeric, &out->n_numeric, r->err);
   struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
   if (!n) return tsr_err_nomem(r->err);
   enum tsr_status st = tsri_run_sample(r->plan->machine, &r->plan->layers[i], i, r->o->seed, n,
@@ -104,9 +108,31 @@ static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_r
   return st;
 }
 
+/* Input rows (or columns) that at least one output touches through the filter. */
+static uint64_t touched(uint64_t in, uint64_t out, uint64_t k, uint64_t stride, uint64_t dil,
+                        uint64_t pad) {
+  uint64_t n = 0;
+  if (stride == 1 && dil == 1) return in; /* no gaps, but for what no output reaches */
+  if (in > 1u << 20) return tsr_min_u64(in, out * k); /* a bound, when counting is long */
+  for (uint64_t r = 0; r < in; r++)
+    for (uint64_t j = 0; j < k; j++) {
+      uint64_t at = r + pad; /* = o * stride + j * dil for an output o? */
+      if (at < j * dil || (at - j * dil) % stride || (at - j * dil) / stride >= out) continue;
+      n++;
+      break;
+    }
+  return n;
+}
+
+/* Each operand element that is used, and the result, moved once. */
 static uint64_t compulsory_bytes(const struct tsr_run_layer_plan *l) {
   uint64_t a, b, c;
   TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c)); /* the plan has checked it */
+  const struct tsr_conv *v = &l->op->conv;
+  if (l->op->has_conv)
+    a = v->batch * v->in_c *
+        touched(v->in_h, v->out_h, v->k_h, v->stride_h, v->dil_h, v->pad_t) *
+        touched(v->in_w, v->out_w, v->k_w, v->stride_w, v->dil_w, v->pad_l);
   return a * l->shape.a_bytes + b * l->shape.b_bytes + c * l->shape.out_bytes;
 }
 
@@ -170,8 +196,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->time_s = seconds(r, t->cycles);
   t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles : NAN;
-  double batch = r->o->batch ? (double)r->o->batch : 1.0;
-  t->inferences_per_s = t->cycles ? batch / t->time_s : NAN;
+  t->inferences_per_s = t->cycles ? (double)r->plan->graph->batch / t->time_s : NAN;
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
@@ -181,17 +206,30 @@ static char *options_text(const struct recorder *r) {
                           tsr_trace_names[r->o->trace]);
 }
 
+/* The assignments made on the command line, ` k=v` each: the architecture's text holds
+ * them already, this says what they were. */
+static char *changes_text(const struct recorder *r) {
+  if (r->o->changes) return tsr_arena_strdup(r->arena, r->o->changes);
+  struct tsr_str s = TSR_STR_INIT;
+  for (size_t i = 0; i < r->o->n_sets; i++)
+    tsr_str_addf(&s, "%s%s", i ? " " : "", r->o->sets[i]);
+  char *text = s.failed ? NULL : tsr_arena_strdup(r->arena, s.p ? s.p : "");
+  tsr_str_fini(&s);
+  return text;
+}
+
 static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_store *store,
                                  uint64_t *run_id) {
   const struct tsr_run_options *o = r->o;
   const struct tsr_machine *m = r->plan->machine;
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   uint64_t bw = dram->ops->memory->bandwidth(dram->params);
-  const char *options = options_text(r);
-  if (!options) return tsr_err_nomem(r->err);
+  const char *options = options_text(r), *changes = changes_text(r);
+  if (!options || !changes) return tsr_err_nomem(r->err);
   const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
                                          {"workload", o->workload, r->plan->graph->text},
-                                         {"options", "options", options}};
+                                         {"options", "options", options},
+                                         {"changes", "--set", changes}};
   struct tsr_run_record rec = {.name = o->name,
                                .arch = m->name,
                                .workload = r->plan->graph->name,
@@ -204,7 +242,7 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                .clock_hz = (double)m->clock_hz,
                                .peak_macs_per_cycle = r->layers[0].peak_macs_per_cycle,
                                .dram_bytes_per_s = bw == TSR_UNLIMITED ? INFINITY : (double)bw,
-                               .n_inputs = sizeof inputs / sizeof inputs[0],
+                               .n_inputs = sizeof inputs / sizeof inputs[0] - !*changes,
                                .inputs = inputs,
                                .n_layers = r->plan->n_layers,
                                .layers = r->layers};
@@ -259,6 +297,7 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   r.tile_elements = facts.rows * facts.cols;
   st = simulate(&r, store, run_id);
   tsr_engine_destroy(r.engine);
+  tsri_tables_fini(&r.tables);
   tsr_arena_destroy(r.arena);
   tsr_run_plan_fini(&plan);
   return st;

@@ -12,9 +12,9 @@
 #include "sim/store/store.h"
 #include "workloads/graph.h"
 
-enum tsr_numerics { TSR_NUMERICS_OFF, TSR_NUMERICS_SAMPLE };
+enum tsr_numerics { TSR_NUMERICS_OFF, TSR_NUMERICS_SAMPLE, TSR_NUMERICS_FULL };
 enum tsr_trace { TSR_TRACE_OFF, TSR_TRACE_SUMMARY, TSR_TRACE_FULL };
-extern const char *const tsr_numerics_names[]; /* off sample NULL */
+extern const char *const tsr_numerics_names[]; /* off sample full NULL */
 extern const char *const tsr_trace_names[];    /* off summary full NULL */
 
 struct tsr_run_options {
@@ -22,6 +22,7 @@ struct tsr_run_options {
   const char *arch_text, *workload_text; /* NULL: read what they name */
   const char *const *sets;               /* K=V on the architecture */
   size_t n_sets;
+  const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
   uint64_t batch; /* 0: as in the workload */
   uint64_t seed;
   enum tsr_numerics numerics;

@@ -12,8 +12,20 @@ static bool all_digits(const char *s) {
   return *s && s[strspn(s, "0123456789")] == '\0';
 }
 
+enum { NAME_BYTES_MAX = 200 };
+
+/* Printable UTF-8, so that tables and JSON can show it; no option and no number. */
 bool tsr_store_run_name_valid(const char *name) {
-  return name[0] != '\0' && !tsr_str_eq(name, "last") && !all_digits(name);
+  size_t n = strlen(name);
+  if (n == 0 || n > NAME_BYTES_MAX || name[0] == '-') return false;
+  if (tsr_str_eq(name, "last") || all_digits(name)) return false;
+  for (size_t i = 0; i < n;) {
+    uint32_t c;
+    size_t used = tsr_utf8_decode(name + i, n - i, &c);
+    if (used == 0 || tsr_utf8_is_control(c)) return false;
+    i += used;
+  }
+  return true;
 }
 
 /* Digits to a number; false when it passes 2^63 - 1. */

@@ -116,18 +116,106 @@ static const struct field segment_fields[] = {
 };
 
 static const struct field numeric_fields[] = {
-    ROW(tsr_run_numeric, TEXT, tensor),       ROW(tsr_run_numeric, U64, k_from),
-    ROW(tsr_run_numeric, U64, k_to),          ROW(tsr_run_numeric, U64, checked_elems),
-    ROW(tsr_run_numeric, REAL, max_ulp),      ROW(tsr_run_numeric, REAL, mean_ulp),
-    ROW(tsr_run_numeric, REAL, norm_err),     ROW(tsr_run_numeric, REAL, sqnr_db),
-    ROW(tsr_run_numeric, REAL, bias),         ROW(tsr_run_numeric, U64, overflow),
-    ROW(tsr_run_numeric, U64, underflow),     ROW(tsr_run_numeric, U64, saturated),
-    ROW(tsr_run_numeric, U64, subnormal_in),  ROW(tsr_run_numeric, U64, nan),
+    ROW(tsr_run_numeric, TEXT, tensor),
+    ROW(tsr_run_numeric, U64, k_from),
+    ROW(tsr_run_numeric, U64, k_to),
+    ROW(tsr_run_numeric, U64, checked_elems),
+    ROW(tsr_run_numeric, REAL, max_ulp),
+    ROW(tsr_run_numeric, REAL, mean_ulp),
+    ROW(tsr_run_numeric, REAL, norm_err),
+    ROW(tsr_run_numeric, REAL, sqnr_db),
+    ROW(tsr_run_numeric, REAL, bias),
+    ROW(tsr_run_numeric, U64, overflow),
+    ROW(tsr_run_numeric, U64, underflow),
+    ROW(tsr_run_numeric, U64, saturated),
+    ROW(tsr_run_numeric, U64, subnormal_in),
+    ROW(tsr_run_numeric, U64, nan),
     ROW(tsr_run_numeric, U64, swamped_terms),
+    ROW(tsr_run_numeric, REAL, max_comp),
+    ROW(tsr_run_numeric, REAL, mean_comp),
+    ROW(tsr_run_numeric, REAL, bound),
+    ROW(tsr_run_numeric, U64, terms),
+    ROW(tsr_run_numeric, U64, truncated_terms),
+    ROW(tsr_run_numeric, U64, acc_steps),
+    ROW(tsr_run_numeric, U64, absorbed_acc),
+    ROW(tsr_run_numeric, U64, cancelled_steps),
+    ROW(tsr_run_numeric, U64, cancel_bits),
+    ROW(tsr_run_numeric, U64, cancel_max),
+};
+
+static const struct field eval_fields[] = {
+    ROW(tsr_eval_record, TEXT, version),
+    ROW(tsr_eval_record, BITS, seed),
+    ROW(tsr_eval_record, U64, m),
+    ROW(tsr_eval_record, U64, n),
+};
+
+static const struct field point_fields[] = {
+    ROW(tsr_eval_point, TEXT, unit),
+    ROW(tsr_eval_point, TEXT, format_a),
+    ROW(tsr_eval_point, TEXT, format_b),
+    ROW(tsr_eval_point, TEXT, format_acc),
+    ROW(tsr_eval_point, TEXT, dist),
+    ROW(tsr_eval_point, U64, k),
+    ROW(tsr_eval_point, U64, checked_elems),
+    ROW(tsr_eval_point, REAL, max_ulp),
+    ROW(tsr_eval_point, REAL, mean_ulp),
+    ROW(tsr_eval_point, REAL, norm_err),
+    ROW(tsr_eval_point, REAL, sqnr_db),
+    ROW(tsr_eval_point, REAL, bias),
+    ROW(tsr_eval_point, REAL, max_comp),
+    ROW(tsr_eval_point, REAL, mean_comp),
+    ROW(tsr_eval_point, REAL, bound),
+    ROW(tsr_eval_point, U64, overflow),
+    ROW(tsr_eval_point, U64, underflow),
+    ROW(tsr_eval_point, U64, saturated),
+    ROW(tsr_eval_point, U64, subnormal_in),
+    ROW(tsr_eval_point, U64, nan),
+    ROW(tsr_eval_point, U64, terms),
+    ROW(tsr_eval_point, U64, swamped_terms),
+    ROW(tsr_eval_point, U64, truncated_terms),
+    ROW(tsr_eval_point, U64, acc_steps),
+    ROW(tsr_eval_point, U64, absorbed_acc),
+    ROW(tsr_eval_point, U64, cancelled_steps),
+    ROW(tsr_eval_point, U64, cancel_bits),
+    ROW(tsr_eval_point, U64, cancel_max),
+    ROW(tsr_eval_point, REAL, quantisation_err),
+    ROW(tsr_eval_point, REAL, unquantised_err),
+};
+
+struct bin {
+  const char *kind; /* of a study's histogram */
+  uint64_t bin;
+  double lo, hi;
+  uint64_t count;
+};
+
+static const struct field hist_fields[] = {
+    ROW(bin, U64, bin),
+    ROW(bin, REAL, lo),
+    ROW(bin, REAL, hi),
+    ROW(bin, U64, count),
+};
+
+static const struct field eval_hist_fields[] = {
+    ROW(bin, TEXT, kind), ROW(bin, U64, bin),   ROW(bin, REAL, lo),
+    ROW(bin, REAL, hi),   ROW(bin, U64, count),
 };
 
 /* The leading columns `keys` come from the caller, not from the record. */
-enum table_id { RUN, LAYER, STALL, UNIT, SEGMENT, NUMERIC, TABLES };
+enum table_id {
+  RUN,
+  LAYER,
+  STALL,
+  UNIT,
+  SEGMENT,
+  NUMERIC,
+  HIST,
+  EVAL,
+  POINT,
+  EVAL_HIST,
+  TABLES
+};
 static const struct table {
   const char *name, *keys;
   int n_keys;
@@ -142,6 +230,10 @@ static const struct table {
     [UNIT] = TABLE("layer_unit", "run_id, layer", 2, unit_fields),
     [SEGMENT] = TABLE("segment", "run_id, layer, seq", 3, segment_fields),
     [NUMERIC] = TABLE("numeric", "run_id, layer, seq", 3, numeric_fields),
+    [HIST] = TABLE("numeric_hist", "run_id, layer, seq", 3, hist_fields),
+    [EVAL] = TABLE("mma_eval", "created_utc", 0, eval_fields),
+    [POINT] = TABLE("mma_eval_point", "eval_id, seq", 2, point_fields),
+    [EVAL_HIST] = TABLE("mma_eval_hist", "eval_id, seq", 2, eval_hist_fields),
 };
 
 struct put {
@@ -157,10 +249,9 @@ static enum tsr_status prepare(struct put *p, enum table_id id) {
   tsr_str_addf(&sql, "INSERT INTO %s(%s", t->name, t->keys);
   for (size_t i = 0; i < t->n_fields; i++) tsr_str_addf(&sql, ", %s", t->fields[i].column);
   /* The date is the one value of a run that a clock gives. */
-  tsr_str_add(&sql,
-              id == RUN ? ") VALUES(strftime('%Y-%m-%dT%H:%M:%SZ', 'now')" : ") VALUES(?");
-  for (size_t i = 1; i < t->n_fields + (size_t)t->n_keys + (id == RUN); i++)
-    tsr_str_add(&sql, ", ?");
+  bool dated = id == RUN || id == EVAL;
+  tsr_str_add(&sql, dated ? ") VALUES(strftime('%Y-%m-%dT%H:%M:%SZ', 'now')" : ") VALUES(?");
+  for (size_t i = 1; i < t->n_fields + (size_t)t->n_keys + dated; i++) tsr_str_add(&sql, ", ?");
   tsr_str_add(&sql, ")");
   char *text = tsr_str_take(&sql);
   if (!text) return tsr_err_nomem(p->err);
@@ -262,6 +353,18 @@ static enum tsr_status put_input(struct put *p, int64_t run, size_t seq,
   return status;
 }
 
+/* Bins without a count are not stored. */
+static enum tsr_status put_hist(struct put *p, enum table_id id, const uint64_t *keys,
+                                const char *kind, size_t n, const uint64_t *counts,
+                                const struct tsr_hist_edge *edges) {
+  enum tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < n; i++) {
+    struct bin b = {kind, i, edges[i].lo, edges[i].hi, counts[i]};
+    if (b.count) status = insert(p, id, keys, &b);
+  }
+  return status;
+}
+
 static enum tsr_status put_layer(struct put *p, uint64_t run, const struct tsr_run_layer *l) {
   uint64_t keys[3] = {run, l->index, 0};
   enum tsr_status status = insert(p, LAYER, keys, l);
@@ -274,13 +377,17 @@ static enum tsr_status put_layer(struct put *p, uint64_t run, const struct tsr_r
     if (l->segments[i].repeats) status = insert(p, SEGMENT, keys, &l->segments[i]);
   }
   for (size_t i = 0; status == TSR_OK && i < l->n_numeric; i++) {
+    const struct tsr_run_numeric *x = &l->numeric[i];
     keys[2] = i;
-    status = insert(p, NUMERIC, keys, &l->numeric[i]);
+    status = insert(p, NUMERIC, keys, x);
+    if (status == TSR_OK)
+      status = put_hist(p, HIST, keys, NULL, x->hist ? x->n_hist : 0, x->hist, x->hist_edges);
   }
   return status;
 }
 
-static enum tsr_status put_all(struct put *p, const struct tsr_run_record *r, int64_t *run) {
+static enum tsr_status put_run_rows(struct put *p, const void *record, int64_t *run) {
+  const struct tsr_run_record *r = record;
   enum tsr_status status = insert(p, RUN, NULL, r);
   if (status != TSR_OK) return status;
   *run = sqlite3_last_insert_rowid(p->s->db);
@@ -291,6 +398,25 @@ static enum tsr_status put_all(struct put *p, const struct tsr_run_record *r, in
   return status;
 }
 
+/* A record in one transaction. */
+static enum tsr_status put_whole(struct tsr_store *s, const char *what,
+                                 enum tsr_status (*rows)(struct put *, const void *, int64_t *),
+                                 const void *record, uint64_t *id_out, struct tsr_err *err) {
+  tsri_store_rollback(s); /* what an earlier failure may have left */
+  struct put p = {s, err, {NULL}};
+  int64_t id = 0;
+  enum tsr_status status = tsri_store_exec(s, "BEGIN IMMEDIATE", "starting to write", err);
+  if (status == TSR_OK) status = rows(&p, record, &id);
+  for (int i = 0; i < TABLES; i++) sqlite3_finalize(p.st[i]);
+  if (status == TSR_OK) status = tsri_store_exec(s, "COMMIT", what, err);
+  if (status != TSR_OK) {
+    tsri_store_rollback(s);
+    return status;
+  }
+  *id_out = (uint64_t)id;
+  return TSR_OK;
+}
+
 enum tsr_status tsr_store_put_run(struct tsr_store *s, const struct tsr_run_record *r,
                                   uint64_t *run_id, struct tsr_err *err) {
   if (r->name && !tsr_store_run_name_valid(r->name))
@@ -298,17 +424,28 @@ enum tsr_status tsr_store_put_run(struct tsr_store *s, const struct tsr_run_reco
                        "a run cannot be named '%s'; expected a word that is no number and not "
                        "'last'",
                        r->name);
-  tsri_store_rollback(s); /* what an earlier failure may have left */
-  struct put p = {s, err, {NULL}};
-  int64_t run = 0;
-  enum tsr_status status = tsri_store_exec(s, "BEGIN IMMEDIATE", "starting to write", err);
-  if (status == TSR_OK) status = put_all(&p, r, &run);
-  for (int i = 0; i < TABLES; i++) sqlite3_finalize(p.st[i]);
-  if (status == TSR_OK) status = tsri_store_exec(s, "COMMIT", "writing the run", err);
-  if (status != TSR_OK) {
-    tsri_store_rollback(s);
-    return status;
+  return put_whole(s, "writing the run", put_run_rows, r, run_id, err);
+}
+
+static enum tsr_status put_eval_rows(struct put *p, const void *record, int64_t *id) {
+  const struct tsr_eval_record *r = record;
+  enum tsr_status status = insert(p, EVAL, NULL, r);
+  if (status != TSR_OK) return status;
+  *id = sqlite3_last_insert_rowid(p->s->db);
+  for (size_t i = 0; status == TSR_OK && i < r->n_points; i++) {
+    const struct tsr_eval_point *x = &r->points[i];
+    const uint64_t keys[] = {(uint64_t)*id, i};
+    status = insert(p, POINT, keys, x);
+    if (status == TSR_OK)
+      status = put_hist(p, EVAL_HIST, keys, "ulp", x->n_ulp, x->ulp, x->ulp_edges);
+    if (status == TSR_OK)
+      status =
+          put_hist(p, EVAL_HIST, keys, "cancellation", x->n_cancel, x->cancel, x->cancel_edges);
   }
-  *run_id = (uint64_t)run;
-  return TSR_OK;
+  return status;
+}
+
+enum tsr_status tsr_store_put_eval(struct tsr_store *s, const struct tsr_eval_record *r,
+                                   uint64_t *eval_id, struct tsr_err *err) {
+  return put_whole(s, "writing the study", put_eval_rows, r, eval_id, err);
 }

@@ -6,7 +6,7 @@
  * and a file that is none are refused with found, expected and remedy.
  *
  * Writers fill struct tsr_run_record (borrowed) and call tsr_store_put_run.
- * Readers use the views v_* (documented in schema/001.sql and README.md).
+ * Readers use the views v_* (documented in schema/NNN.sql and README.md).
  * Units are in the names.  NAN in a double and TSR_STORE_NULL in a uint64_t are
  * stored as NULL; INFINITY is kept (an unlimited bandwidth). Integers are below
  * 2^63, but for the seed.  SQLite's header is included in sim/store only, except for
@@ -64,6 +64,36 @@ struct tsr_run_numeric {
   uint64_t k_from, k_to; /* [k_from, k_to) */
   uint64_t checked_elems, overflow, underflow, saturated, subnormal_in, nan, swamped_terms;
   double max_ulp, mean_ulp, norm_err, sqnr_db, bias;
+  /* Componentwise error and its bound; what the units counted (v_numeric). */
+  double max_comp, mean_comp, bound;
+  uint64_t terms, truncated_terms, acc_steps, absorbed_acc, cancelled_steps, cancel_bits,
+      cancel_max;
+  /* Errors by bins of |ulp|: counts and edges; NULL: none. */
+  size_t n_hist;
+  const uint64_t *hist;
+  const struct tsr_hist_edge *hist_edges;
+};
+
+/* A bin is [lo, hi). */
+struct tsr_hist_edge { double lo, hi; };
+
+/* One point of an error study: a unit, a distribution, a K (v_mma_eval). */
+struct tsr_eval_point {
+  const char *unit, *format_a, *format_b, *format_acc, *dist;
+  uint64_t k;
+  uint64_t checked_elems, overflow, underflow, saturated, subnormal_in, nan;
+  double max_ulp, mean_ulp, norm_err, sqnr_db, bias, max_comp, mean_comp, bound;
+  uint64_t terms, swamped_terms, truncated_terms, acc_steps, absorbed_acc, cancelled_steps,
+      cancel_bits, cancel_max;
+  double quantisation_err, unquantised_err;
+  size_t n_ulp; const uint64_t *ulp; const struct tsr_hist_edge *ulp_edges;
+  size_t n_cancel; const uint64_t *cancel; const struct tsr_hist_edge *cancel_edges;
+};
+
+struct tsr_eval_record {
+  const char *version;
+  uint64_t seed, m, n;
+  size_t n_points; const struct tsr_eval_point *points;
 };
 
 struct tsr_run_layer {
@@ -111,7 +141,8 @@ struct tsr_run_record {
   size_t n_layers; const struct tsr_run_layer *layers;
 };
 
-/* Whether a run may have this name: not empty, no number, not `last`. */
+/* Whether a run may have this name: printable UTF-8 of at most 200 bytes, not empty, no
+ * number, not `last`, no leading `-`. */
 bool tsr_store_run_name_valid(const char *name);
 
 /* Writes one run in one transaction; *run_id is its number. A name already used
@@ -120,6 +151,11 @@ bool tsr_store_run_name_valid(const char *name);
  * the store is as before. */
 enum tsr_status tsr_store_put_run(struct tsr_store *s, const struct tsr_run_record *r,
                                   uint64_t *run_id, struct tsr_err *err);
+
+/* Writes an error study in one transaction; *eval_id is its number.  Failures as of
+ * tsr_store_put_run. */
+enum tsr_status tsr_store_put_eval(struct tsr_store *s, const struct tsr_eval_record *r,
+                                   uint64_t *eval_id, struct tsr_err *err);
 
 /* RUN as users write it: a number, a name, `last`. TSR_INPUT with the known
  * range or the nearest name when there is none. */

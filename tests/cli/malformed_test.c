@@ -480,6 +480,18 @@ static const struct command_row commands[] = {
     {"check no program", {"check", "junk.bin"}, INPUT, {"junk.bin", NULL}},
     {"disasm no program", {"disasm", "junk.bin"}, INPUT, {"junk.bin", NULL}},
     {"disasm nothing", {"disasm"}, USAGE, {"disasm takes a file", NULL}},
+    {"asm nothing", {"asm"}, USAGE, {"asm takes a file", NULL}},
+    {"asm two files", {"asm", "bad.s", "bad.s"}, USAGE, {"got 'bad.s' too", NULL}},
+    {"asm what is not there", {"asm", "none.s"}, INPUT, {"cannot read 'none.s'", NULL}},
+    {"asm a binary", {"asm", "junk.bin"}, INPUT, {"junk.bin:1:", NULL}},
+    {"asm a mistake",
+     {"asm", "bad.s", "-o", "out.bin"},
+     INPUT,
+     {"bad.s:2:1: error: unknown instruction", "hint: did you mean 'halt'?"}},
+    {"asm over its source",
+     {"asm", "bad.s", "-o", "bad.s"},
+     USAGE,
+     {"-o 'bad.s' would overwrite", NULL}},
     {"lower an unknown layer",
      {"lower", "--arch=systolic-32", "--workload=gemm:8x8x8", "--layer=gemm1"},
      USAGE,
@@ -494,8 +506,10 @@ static void wrong_commands_are_told(void **state) {
   (void)state;
   TOOL_EXPECT(0, "run", "--arch", "systolic-32", "--workload", "gemm:8x8x8");
   tool_write("junk.bin", "TSRPROG1 is not all", 19);
+  tool_write("bad.s", "x = 1\nhlat\n", 11);
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
     expect_refused(commands[i].label, commands[i].rc, commands[i].says, commands[i].args);
+  assert_null(tool_read("out.bin", &(size_t){0}));
   assert_int_equal(tool_runs("tessera.db"), 1);
 }
 

@@ -22,20 +22,26 @@ static const char *const queries[] = {
     "SELECT * FROM layer_unit ORDER BY run_id, layer, unit, state",
     "SELECT * FROM segment ORDER BY run_id, layer, seq",
     "SELECT * FROM numeric ORDER BY run_id, layer, seq",
+    "SELECT * FROM numeric_hist ORDER BY run_id, layer, seq, bin",
 };
 
 struct input {
   const char *args[12];
-  bool segments, numerics;
+  bool segments, numerics, histograms;
 };
 static const struct input inputs[] = {
-    {{"--arch", "systolic-128", "--workload", "resnet50"}, false, false},
+    {{"--arch", "systolic-128", "--workload", "resnet50"}, false, false, false},
     {{"--arch", "systolic-32", "--workload", "gemm:100x300x500", "--trace", "full",
       "--numerics", "sample", "--seed", "7"},
      true,
+     true,
+     false},
+    {{"--arch", "systolic-32", "--workload", "gemm:70x300x290,9x9x9", "--numerics", "full"},
+     false,
+     true,
      true},
-    {{"--arch", "edge-npu", "--workload", "mobilenetv2", "--trace", "full"}, true, false},
-    {{"--arch", "tpu-v1", "--workload", "bert-base-s128", "--batch", "2"}, false, false},
+    {{"--arch", "edge-npu", "--workload", "mobilenetv2", "--trace", "full"}, true, false, false},
+    {{"--arch", "tpu-v1", "--workload", "bert-base-s128", "--batch", "2"}, false, false, false},
 };
 
 static void run_into(const char *db, const struct input *in) {
@@ -58,6 +64,7 @@ static void two_runs_store_the_same(void **state) {
       assert_true(*a || q >= 5);
       if (q == 5) assert_int_equal(*a != '\0', inputs[i].segments);
       if (q == 6) assert_int_equal(*a != '\0', inputs[i].numerics);
+      if (q == 7) assert_int_equal(*a != '\0', inputs[i].histograms);
       free(a);
       free(b);
     }
@@ -65,7 +72,8 @@ static void two_runs_store_the_same(void **state) {
     assert_int_equal(
         tool_sql_int(db[0], "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
                             "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
-                            "'layer_unit', 'segment', 'numeric', 'iota')"),
+                            "'layer_unit', 'segment', 'numeric', 'numeric_hist', 'iota', "
+                            "'mma_eval', 'mma_eval_point', 'mma_eval_hist')"),
         0);
   }
 }

@@ -9,11 +9,9 @@
 #define N(array) (sizeof(array) / sizeof(array)[0])
 
 static struct tsr_ref exact(double v) {
-  static const struct tsr_format binary64 = {"double", false, false, 64,   0,  11,
-                                             52,       1023,  true,  true, "", ""};
   uint64_t code;
   memcpy(&code, &v, sizeof code);
-  struct tsr_num n = tsr_arith_decode(&binary64, code);
+  struct tsr_num n = tsr_arith_decode(tsr_format_find("fp64"), code);
   struct tsr_ref r;
   tsr_ref_init(&r);
   tsr_ref_add(&r, &n);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "analysis/picture/picture_int.h"
+#include "tests/unit/picture/svg.h"
 #include "tests/unit/store/sample.h"
 
 static char dir[64];
@@ -27,102 +28,6 @@ static int teardown(void **state) {
   int failed = tsr_store_close(store, NULL) != TSR_OK;
   sample_dir_remove(dir);
   return failed;
-}
-
-static size_t count(const char *text, const char *what) {
-  size_t n = 0;
-  for (; (text = strstr(text, what)); text += strlen(what)) n++;
-  return n;
-}
-
-/* Elements close in the order they opened, & begins a known entity. */
-static void assert_well_formed(const char *svg) {
-  char stack[16][32];
-  int depth = 0;
-  for (const char *p = svg; *p; p++) {
-    if (*p == '&' && strncmp(p, "&amp;", 5) && strncmp(p, "&lt;", 4) && strncmp(p, "&gt;", 4) &&
-        strncmp(p, "&quot;", 6) && strncmp(p, "&#39;", 5) && strncmp(p, "&apos;", 6))
-      fail_msg("entity at %.20s", p);
-    if (*p != '<') continue;
-    const char *end = strchr(p, '>');
-    assert_non_null(end);
-    char name[32] = "";
-    sscanf(p + (p[1] == '/' ? 2 : 1), "%31[a-z]", name);
-    assert_true(name[0]);
-    size_t quotes = 0;
-    for (const char *q = p; q < end; q++) quotes += *q == '"';
-    assert_int_equal(quotes % 2, 0);
-    if (p[1] == '/') {
-      assert_true(depth > 0);
-      assert_string_equal(stack[--depth], name);
-    } else if (end[-1] != '/') {
-      assert_true(depth < 16);
-      memcpy(stack[depth++], name, sizeof name);
-    }
-    p = end;
-  }
-  assert_int_equal(depth, 0);
-}
-
-static double size_of(const char *class) {
-  static const struct {
-    const char *class;
-    double px;
-  } sizes[] = {{"title", 20}, {"axis", 15}, {"roof", 12}, {"point", 12}, {"note", 12}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-    if (!strncmp(class, sizes[i].class, strlen(sizes[i].class))) return sizes[i].px;
-  return 13;
-}
-
-/* Each entity to the one character it stands for. */
-static void unescape(char *s) {
-  char *out = s;
-  for (; *s; *out++ = *s++) {
-    if (*s != '&') continue;
-    s = strchr(s, ';');
-    assert_non_null(s);
-  }
-  *out = '\0';
-}
-
-/* The boxes of all upright texts; returns how many. */
-static size_t text_boxes(const char *svg, struct box *boxes, char (*texts)[200], size_t max) {
-  size_t n = 0;
-  for (const char *p = svg; (p = strstr(p, "<text class=\"")); p++) {
-    char class[40] = "", anchor[16] = "start";
-    double x, y;
-    const char *end = strchr(p, '>'), *ax = strstr(p, " x=\""),
-               *an = strstr(p, "text-anchor=\"");
-    sscanf(p, "<text class=\"%39[^\"]", class);
-    if (!ax || ax > end) continue; /* turned by a transform: the name of the y axis */
-    if (an && an < end) sscanf(an, "text-anchor=\"%15[^\"]", anchor);
-    assert_int_equal(sscanf(ax, " x=\"%lf\" y=\"%lf\"", &x, &y), 2);
-    assert_true(n < max);
-    size_t len = strcspn(end + 1, "<");
-    snprintf(texts[n], 200, "%.*s", (int)len, end + 1);
-    unescape(texts[n]);
-    struct box b = tsri_text_box(texts[n], size_of(class), x, y);
-    if (anchor[0] == 'm') b.x -= b.w / 2;
-    if (anchor[0] == 'e') b.x -= b.w;
-    boxes[n++] = b;
-  }
-  return n;
-}
-
-static void assert_texts_apart(const char *svg) {
-  enum { MAX = 200 };
-  static struct box b[MAX];
-  static char texts[MAX][200];
-  size_t n = text_boxes(svg, b, texts, MAX);
-  assert_true(n > 10);
-  for (size_t i = 0; i < n; i++) {
-    if (b[i].x < 0 || b[i].x + b[i].w > 1290 || b[i].y < 0 || b[i].y + b[i].h > 800)
-      fail_msg("'%s' leaves the picture", texts[i]);
-    for (size_t k = 0; k < i; k++)
-      if (b[i].x < b[k].x + b[k].w && b[k].x < b[i].x + b[i].w &&
-          b[i].y < b[k].y + b[k].h - 3 && b[k].y < b[i].y + b[i].h - 3)
-        fail_msg("'%s' lies on '%s'", texts[i], texts[k]);
-  }
 }
 
 /* ---- scenes: changes to the sample ---- */
@@ -242,9 +147,9 @@ static void every_scene_is_drawn_whole_and_legible(void **state) {
       fputs(svg, f);
       fclose(f);
     }
-    if (count(svg, "<circle ") != rows[i].circles) fail_msg("%s: circles", rows[i].what);
-    if (count(svg, "class=\"slope\"") != rows[i].slopes) fail_msg("%s: slopes", rows[i].what);
-    if (count(svg, "class=\"peak\"") != rows[i].peaks) fail_msg("%s: peaks", rows[i].what);
+    if (svg_count(svg, "<circle ") != rows[i].circles) fail_msg("%s: circles", rows[i].what);
+    if (svg_count(svg, "class=\"slope\"") != rows[i].slopes) fail_msg("%s: slopes", rows[i].what);
+    if (svg_count(svg, "class=\"peak\"") != rows[i].peaks) fail_msg("%s: peaks", rows[i].what);
     for (size_t w = 0; w < 4 && rows[i].words[w]; w++)
       if (!strstr(svg, rows[i].words[w]))
         fail_msg("%s: no '%s'", rows[i].what, rows[i].words[w]);
@@ -253,8 +158,8 @@ static void every_scene_is_drawn_whole_and_legible(void **state) {
     assert_null(strstr(svg, "<script"));
     assert_null(strstr(svg, "nan"));
     assert_null(strstr(svg, "\"inf"));
-    assert_well_formed(svg);
-    assert_texts_apart(svg);
+    svg_well_formed(svg);
+    svg_texts_apart(svg, 800);
     tsr_mem_free(svg);
     tsr_err_fini(&err);
   }

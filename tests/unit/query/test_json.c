@@ -24,7 +24,8 @@ static int setup(void **state) {
   snprintf(dir, sizeof dir, "%s", sample_dir());
   snprintf(path, sizeof path, "%s/t.db", dir);
   sample_init(&sample, 3, 2, true);
-  sample.run.name = "a \"b\" \\ \n\x01 µ";
+  sample.run.name = "a \"b\" \\ µ";
+  sample.run.workload = "c \n\x01"; /* JSON escapes whatever a file can hold */
   sample.run.totals.macs = sample.run.totals.executed_macs = (1ull << 53) + 1;
   sample.layers[0].time_s = 0.1;
   sample.layers[0].mapping_efficiency = 1.0 / 3;

@@ -42,9 +42,36 @@ static void layer_parts(struct tsr_arena *a, struct tsr_run_layer *l) {
   l->units = u;
   if (!l->macs) return;
   struct tsr_run_numeric *x = tsr_arena_array(a, 2, sizeof *x);
-  x[0] = (struct tsr_run_numeric){"out", 0, l->k, 64,  1,    2,        3,    4,
-                                  5,     6, 1.5,  0.1, 1e-3, INFINITY, -0.25};
+  static const uint64_t hist[] = {7, 0, 2};
+  static const struct tsr_hist_edge edges[] = {{0, 0}, {0, 0.5}, {0.5, 1}};
+  x[0] = (struct tsr_run_numeric){.tensor = "out",
+                                  .k_to = l->k,
+                                  .checked_elems = 64,
+                                  .overflow = 1,
+                                  .underflow = 2,
+                                  .saturated = 3,
+                                  .subnormal_in = 4,
+                                  .nan = 5,
+                                  .swamped_terms = 6,
+                                  .max_ulp = 1.5,
+                                  .mean_ulp = 0.1,
+                                  .norm_err = 1e-3,
+                                  .sqnr_db = INFINITY,
+                                  .bias = -0.25,
+                                  .max_comp = 1e-7,
+                                  .mean_comp = 1e-8,
+                                  .bound = 1e-6,
+                                  .terms = 9,
+                                  .truncated_terms = 8,
+                                  .acc_steps = 7,
+                                  .absorbed_acc = 1,
+                                  .cancelled_steps = 5,
+                                  .cancel_bits = 20,
+                                  .cancel_max = 11};
   x[1] = x[0];
+  x[1].n_hist = 3;
+  x[1].hist = hist;
+  x[1].hist_edges = edges;
   x[1].k_to = l->k / 2;
   x[1].sqnr_db = 60.125;
   l->n_numeric = 2;

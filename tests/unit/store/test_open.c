@@ -104,8 +104,8 @@ static const struct {
     {"folder", at_folder, {"is a folder", "expected a file"}, {"is a folder", "a file"}},
     {"newer",
      at_newer,
-     {"store schema 7 is newer than this program's 1", "newer one"},
-     {"store schema 7 is newer than this program's 1", "--db"}},
+     {"store schema 7 is newer than this program's 2", "newer one"},
+     {"store schema 7 is newer than this program's 2", "--db"}},
     {"no folder", at_missing_folder, {"no folder", "make the folder"}, {"no store", "--db"}},
     {"no name", at_no_name, {"is empty", "file name"}, {"is empty", "file name"}},
     {"device", at_device, {"no regular file", "/dev/null"}, {"no regular file", "/dev/null"}},
@@ -204,7 +204,7 @@ static void a_new_store_has_the_settings_of_a_store(void **state) {
     long long v;
   } settings[] = {
       {"PRAGMA application_id", TSR_STORE_APP_ID},
-      {"PRAGMA user_version", 1},
+      {"PRAGMA user_version", 2},
       {"PRAGMA page_size", 16384},
       {"PRAGMA synchronous", 1},
       {"PRAGMA foreign_keys", 1},
@@ -223,7 +223,7 @@ static void a_new_store_has_the_settings_of_a_store(void **state) {
       fail_msg("%s: %lld", settings[i].sql, sample_number(s, settings[i].sql));
   struct tsr_store_info info;
   assert_int_equal(tsr_store_info(s, &info, NULL), TSR_OK);
-  assert_int_equal(info.schema_version, 1);
+  assert_int_equal(info.schema_version, 2);
   assert_int_equal(info.runs, 0);
   assert_int_equal(info.page_bytes, 16384);
   assert_true(info.pages > 1);
@@ -246,17 +246,20 @@ static void names_that_mean_something_to_sqlite_are_files(void **state) {
   assert_int_equal(chdir(here), 0);
 }
 
-static const struct tsr_embedded *with_second(const char *second) {
-  static struct tsr_embedded list[3];
-  list[0] = tsri_store_schema[0];
-  list[1] = (struct tsr_embedded){"002.sql", second, strlen(second)};
+/* The program's migrations and one more. */
+static const struct tsr_embedded *with_another(const char *sql) {
+  static struct tsr_embedded list[8];
+  size_t n = 0;
+  for (; tsri_store_schema[n].name; n++) list[n] = tsri_store_schema[n];
+  assert_true(n + 1 < sizeof list / sizeof list[0]);
+  list[n] = (struct tsr_embedded){"more.sql", sql, strlen(sql)};
   return list;
 }
 
 static void an_older_store_is_brought_forward_by_a_writer_alone(void **state) {
   (void)state;
   const struct tsr_embedded *two =
-      with_second("ALTER TABLE run ADD COLUMN mood TEXT; UPDATE run SET mood = 'calm';");
+      with_another("ALTER TABLE run ADD COLUMN mood TEXT; UPDATE run SET mood = 'calm';");
   struct tsr_store *s = NULL;
   struct sample sample;
   uint64_t id = 0;
@@ -267,10 +270,10 @@ static void an_older_store_is_brought_forward_by_a_writer_alone(void **state) {
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);
   s = NULL;
   assert_int_equal(tsri_store_open(path, TSR_STORE_READ, two, &s, &err), TSR_STORE);
-  assert_non_null(strstr(err.msg[0], "schema 1 is older than this program's 2"));
+  assert_non_null(strstr(err.msg[0], "schema 2 is older than this program's 3"));
   assert_non_null(strstr(err.msg[0], "db migrate"));
   assert_int_equal(tsri_store_open(path, TSR_STORE_WRITE, two, &s, NULL), TSR_OK);
-  assert_int_equal(sample_number(s, "PRAGMA user_version"), 2);
+  assert_int_equal(sample_number(s, "PRAGMA user_version"), 3);
   assert_int_equal(sample_number(s, "SELECT count(*) FROM run WHERE mood = 'calm'"), 1);
   assert_int_equal(sample_number(s, "PRAGMA foreign_keys"), 1);
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);
@@ -284,11 +287,11 @@ static void a_migration_that_fails_changes_nothing(void **state) {
   struct tsr_err err = TSR_ERR_INIT;
   struct tsr_store *s = NULL;
   const struct tsr_embedded *two =
-      with_second("ALTER TABLE run ADD COLUMN mood TEXT; INSERT INTO nowhere VALUES(1);");
+      with_another("ALTER TABLE run ADD COLUMN mood TEXT; INSERT INTO nowhere VALUES(1);");
   assert_int_equal(tsri_store_open(path, TSR_STORE_WRITE, two, &s, &err), TSR_STORE);
-  assert_non_null(strstr(err.msg[0], "002.sql"));
+  assert_non_null(strstr(err.msg[0], "more.sql"));
   assert_int_equal(tsr_store_open(path, TSR_STORE_READ, &s, NULL), TSR_OK);
-  assert_int_equal(sample_number(s, "PRAGMA user_version"), 1);
+  assert_int_equal(sample_number(s, "PRAGMA user_version"), 2);
   assert_int_equal(
       sample_number(s, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'mood'"), 0);
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);

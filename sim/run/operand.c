@@ -1,0 +1,99 @@
+/* Operands by value (sim/run/operand.h). */
+#include "sim/run/operand.h"
+
+#include "kernels/check/draw.h"
+#include "sim/base/rng.h"
+
+enum { GRID = 8 };
+
+uint64_t tsri_operand_stream(const struct tsri_operands *o, int tensor) {
+  return o->layer << 2 | (uint64_t)tensor;
+}
+
+/* Results of integers are requantised by a power of two, so that a sum of K
+ * products of variance 2^(4*TSR_DRAW_INT_SCALE) has that scale again. */
+static int shift_of(const struct tsri_operands *o) {
+  if (!o->out->is_int || o->out->bits >= o->unit->acc->bits) return 0;
+  int log2k = 0;
+  while (o->k >> (log2k + 1)) log2k++;
+  return TSR_DRAW_INT_SCALE + (log2k + 1) / 2;
+}
+
+enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_machine *m,
+                                   const struct tsr_run_layer_plan *l, uint64_t layer,
+                                   uint64_t seed, struct tsr_err *err) {
+  *o = (struct tsri_operands){.l = l,
+                              .a = tsr_format_find(l->format_a),
+                              .b = tsr_format_find(l->format_b),
+                              .acc = tsr_format_find(l->format_acc),
+                              .out = tsr_format_find(l->format_out),
+                              .seed = seed,
+                              .layer = layer,
+                              .k = l->op->k};
+  enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->b, o->acc, &o->spec, &o->unit, err);
+  if (st) return st;
+  o->shift = shift_of(o);
+  return TSR_OK;
+}
+
+uint64_t tsri_operand(const struct tsri_operands *o, int tensor, uint64_t index, float *from) {
+  float x = tsr_draw_normal(o->seed, tsri_operand_stream(o, tensor), index);
+  return tsr_draw_quantise(tensor == TSRI_TENSOR_A ? o->a : o->b, x, TSR_DRAW_INT_SCALE, from);
+}
+
+bool tsri_operand_a_index(const struct tsri_operands *o, uint64_t row, uint64_t k,
+                          uint64_t *index) {
+  const struct tsr_op *op = o->l->op;
+  uint64_t g = row / op->m, m = row % op->m;
+  if (!op->has_conv) {
+    *index = row * op->k + k;
+    return true;
+  }
+  const struct tsr_conv *c = &op->conv;
+  uint64_t per_group = c->in_c / c->groups;
+  uint64_t ch = k % per_group, kw = k / per_group % c->k_w, kh = k / per_group / c->k_w;
+  uint64_t ow = m % c->out_w, oh = m / c->out_w % c->out_h, b = m / c->out_w / c->out_h;
+  uint64_t ih = oh * c->stride_h + kh * c->dil_h, iw = ow * c->stride_w + kw * c->dil_w;
+  if (ih < c->pad_t || iw < c->pad_l) return false;
+  ih -= c->pad_t;
+  iw -= c->pad_l;
+  if (ih >= c->in_h || iw >= c->in_w) return false;
+  *index = ((b * c->in_h + ih) * c->in_w + iw) * c->in_c + g * per_group + ch;
+  return true;
+}
+
+uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
+                              uint64_t col) {
+  return (group * o->k + k) * o->l->op->n + col;
+}
+
+uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events) {
+  struct tsr_num v = tsr_arith_decode(o->unit->acc, acc);
+  v.exp -= o->shift;
+  return tsr_arith_encode(o->out, TSR_ROUND_RNE, &v, events);
+}
+
+/* The i-th of n places spread over `size`, one in each stratum. */
+static uint64_t place(const struct tsri_operands *o, uint64_t i, uint64_t n, uint64_t size,
+                      uint64_t salt) {
+  uint64_t lo = (uint64_t)((tsr_u128)i * size / n),
+           hi = (uint64_t)((tsr_u128)(i + 1) * size / n);
+  return lo + tsr_rng_u64(o->seed, tsri_operand_stream(o, TSRI_TENSOR_PICK), salt << 32 | i) %
+                  (hi - lo);
+}
+
+struct tsri_grid tsri_operand_grid(const struct tsri_operands *o) {
+  const struct tsr_op *op = o->l->op;
+  uint64_t rows = op->m * op->count;
+  struct tsri_grid g;
+  g.rows = tsr_min_u64(rows, GRID);
+  g.cols = tsr_min_u64(op->n, tsr_ceil_div(TSRI_SAMPLES, g.rows));
+  g.rows = tsr_min_u64(rows, tsr_ceil_div(TSRI_SAMPLES, g.cols));
+  return g;
+}
+
+void tsri_operand_place(const struct tsri_operands *o, const struct tsri_grid *g, uint64_t i,
+                        uint64_t j, uint64_t *row, uint64_t *col) {
+  *row = place(o, i, g->rows, o->l->op->m * o->l->op->count, 1);
+  *col = place(o, j, g->cols, o->l->op->n, 2 + i);
+}

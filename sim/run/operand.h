@@ -1,0 +1,52 @@
+/* The operands of a layer by value: what sampled and whole layers compute on.
+ *
+ * An element is drawn (approximately normal, variance 1; kernels/check/draw.h) from
+ * the seed, the layer, the tensor and its index in the tensor alone, then quantised
+ * to the layer's format.  A convolution's A is its im2col form, of which padding is
+ * zero.  Rows of A count over groups: row = group * m + row in the group. */
+#ifndef TSR_SIM_RUN_OPERAND_H
+#define TSR_SIM_RUN_OPERAND_H
+
+#include "models/arith/mma_spec.h"
+#include "sim/run/run.h"
+
+enum { TSRI_TENSOR_A, TSRI_TENSOR_B, TSRI_TENSOR_PICK };
+
+struct tsri_operands {
+  const struct tsr_run_layer_plan *l;
+  const struct tsr_mma *unit;
+  struct tsr_mma_spec spec; /* what unit may point to: do not copy or move */
+  const struct tsr_format *a, *b, *acc, *out;
+  uint64_t seed, layer, k;
+  int shift; /* integers: results are scaled by 2^-shift to fit the output */
+};
+
+/* TSR_INPUT and TSR_USAGE where the machine has no unit for the layer's formats. */
+enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_machine *m,
+                                   const struct tsr_run_layer_plan *l, uint64_t layer,
+                                   uint64_t seed, struct tsr_err *err);
+/* The code of an element by its index in the tensor; *from: before quantisation. */
+uint64_t tsri_operand(const struct tsri_operands *o, int tensor, uint64_t index, float *from);
+/* The stream of random numbers of a tensor. */
+uint64_t tsri_operand_stream(const struct tsri_operands *o, int tensor);
+/* Where A[row, k] stands in the tensor; false: padding. */
+bool tsri_operand_a_index(const struct tsri_operands *o, uint64_t row, uint64_t k,
+                          uint64_t *index);
+/* Where B[k, col] of a group stands in the tensor. */
+uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
+                              uint64_t col);
+/* An accumulator in the output format, after the shift. */
+uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events);
+
+/* The outputs that are looked at one by one: at least TSRI_SAMPLES of a layer, or
+ * all, on a grid spread over it. */
+enum { TSRI_SAMPLES = 64 };
+struct tsri_grid {
+  uint64_t rows, cols; /* of the grid */
+};
+struct tsri_grid tsri_operand_grid(const struct tsri_operands *o);
+/* Row and column of the matrix (rows over groups) at place (i, j) of the grid. */
+void tsri_operand_place(const struct tsri_operands *o, const struct tsri_grid *g, uint64_t i,
+                        uint64_t j, uint64_t *row, uint64_t *col);
+
+#endif

@@ -1,0 +1,164 @@
+/* Where along K an accumulator loses: the sampled outputs (operand.h), step by step.
+ *
+ * At each point the value held (sum of the ranges before, plus the running partial
+ * sum of the range at work) is held against the exact sum of the products so far,
+ * and against what was held at the point before plus the exact sum in between: the
+ * loss of that range alone.  Points fall where the unit has rounded to its
+ * accumulator, near eighths of K. */
+#include <string.h>
+
+#include "sim/base/mem.h"
+#include "sim/run/run_int.h"
+
+struct tracer {
+  const struct tsri_operands *o;
+  struct tsri_trace *out;
+  uint64_t *a, *b, *parts, *scratch; /* partial sums of the ranges done */
+  size_t *cuts, n_cuts;
+};
+
+/* The last place at or before `t` where the accumulator stands. */
+static uint64_t standing(const struct tracer *t, uint64_t at) {
+  uint64_t from = 0, period = tsr_mma_period(t->o->unit);
+  for (size_t i = 0; i < t->n_cuts && t->cuts[i] <= at; i++) from = t->cuts[i];
+  return period ? from + (at - from) / period * period : from;
+}
+
+static void find_points(struct tracer *t) {
+  uint64_t last = 0;
+  struct tsri_trace *out = t->out;
+  for (uint64_t i = 1; i <= TSRI_TRACE_POINTS; i++) {
+    uint64_t at = i < TSRI_TRACE_POINTS
+                      ? standing(t, (uint64_t)((tsr_u128)t->o->k * i / TSRI_TRACE_POINTS))
+                      : t->o->k;
+    if (at == last) continue;
+    struct tsri_trace_point *p = &out->point[out->n++];
+    p->from = last;
+    p->to = last = at;
+    tsr_check_init(&p->held, t->o->unit->acc);
+    tsr_check_init(&p->own, t->o->unit->acc);
+  }
+}
+
+/* The state of one output. */
+struct running {
+  uint64_t at, range; /* products done; the range at work (index of its cut) */
+  uint64_t sum, part; /* accumulator codes: ranges done, range at work */
+  bool has_sum;
+};
+
+static void advance(struct tracer *t, struct running *r, uint64_t to, unsigned *events,
+                    struct tsr_mma_stats *stats) {
+  const struct tsr_mma *u = t->o->unit;
+  while (r->at < to) {
+    uint64_t end = tsr_min_u64(to, t->cuts[r->range]);
+    r->part =
+        tsr_mma_dot_stats(u, t->a + r->at, t->b + r->at, end - r->at, r->part, events, stats);
+    r->at = end;
+    if (end < t->cuts[r->range]) return;
+    t->parts[r->range++] = r->part;
+    memcpy(t->scratch, t->parts, r->range * sizeof *t->parts);
+    r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->range, events), events);
+    r->has_sum = true;
+    r->part = 0;
+  }
+}
+
+static void add_products(struct tracer *t, uint64_t from, uint64_t to, struct tsr_ref *into,
+                         double *abs) {
+  for (uint64_t k = from; k < to; k++) {
+    struct tsr_num a = tsr_arith_decode(t->o->a, t->a[k]);
+    struct tsr_num b = tsr_arith_decode(t->o->b, t->b[k]);
+    tsr_ref_mul_add(into, &a, &b);
+    double p = tsr_arith_to_double(t->o->a, t->a[k]) * tsr_arith_to_double(t->o->b, t->b[k]);
+    *abs += p < 0 ? -p : p;
+  }
+}
+
+/* Adds `held` against `exact` to c.  Where both sums are alive, what is held is two
+ * codes; the first is moved to the other side of the difference. */
+static void add_held(const struct tracer *t, struct tsr_check *c, const struct running *r,
+                     struct tsr_ref exact, unsigned events, double abs) {
+  bool both = r->has_sum && r->part;
+  uint64_t code = both || !r->has_sum ? r->part : r->sum;
+  if (!both) {
+    tsr_check_add_abs(c, &exact, code, events, abs);
+    return;
+  }
+  struct tsr_num sum = tsr_arith_decode(t->o->unit->acc, r->sum);
+  struct tsr_num part = tsr_arith_decode(t->o->unit->acc, r->part);
+  if (!tsr_ref_is_finite(&exact) || sum.cls > TSR_NUM_FINITE || part.cls > TSR_NUM_FINITE) {
+    tsr_check_add_abs(c, &exact, sum.cls > TSR_NUM_FINITE ? r->sum : r->part, events, abs);
+    return;
+  }
+  struct tsr_ref diff = exact; /* s - s^ */
+  tsr_ref_sub(&diff, &sum);
+  tsr_ref_sub(&diff, &part);
+  tsr_check_add_diff(c, tsr_ref_double(&exact), -tsr_ref_double(&diff), abs);
+}
+
+static void trace_one(struct tracer *t) {
+  struct running r = {0, 0, 0, 0, false};
+  struct tsr_ref exact;
+  tsr_ref_init(&exact);
+  double abs = 0;
+  for (size_t i = 0; i < t->out->n; i++) {
+    struct tsri_trace_point *p = &t->out->point[i];
+    unsigned events = 0;
+    struct tsr_ref own; /* what was held, exactly, plus the products of this range */
+    double own_abs = 0;
+    tsr_ref_init(&own);
+    struct tsr_num sum = tsr_arith_decode(t->o->unit->acc, r.sum);
+    struct tsr_num part = tsr_arith_decode(t->o->unit->acc, r.part);
+    tsr_ref_add(&own, &sum);
+    tsr_ref_add(&own, &part);
+    advance(t, &r, p->to, &events, &p->stats);
+    add_products(t, p->from, p->to, &exact, &abs);
+    add_products(t, p->from, p->to, &own, &own_abs);
+    add_held(t, &p->held, &r, exact, events, abs);
+    add_held(t, &p->own, &r, own, events, own_abs);
+  }
+}
+
+static void fetch(struct tracer *t, uint64_t row, uint64_t col) {
+  float from;
+  uint64_t index;
+  for (uint64_t k = 0; k < t->o->k; k++) {
+    t->a[k] = tsri_operand_a_index(t->o, row, k, &index)
+                  ? tsri_operand(t->o, TSRI_TENSOR_A, index, &from)
+                  : 0;
+    index = tsri_operand_b_index(t->o, row / t->o->l->op->m, k, col);
+    t->b[k] = tsri_operand(t->o, TSRI_TENSOR_B, index, &from);
+  }
+}
+
+enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace *out,
+                               struct tsr_err *err) {
+  struct tracer t = {.o = o, .out = out};
+  memset(out, 0, sizeof *out);
+  enum tsr_status st = tsri_run_cuts(o->l, &t.cuts, &t.n_cuts, err);
+  if (st) return st;
+  t.a = tsr_mem_array(o->k, sizeof *t.a);
+  t.b = tsr_mem_array(o->k, sizeof *t.b);
+  t.parts = tsr_mem_array(t.n_cuts, sizeof *t.parts);
+  t.scratch = tsr_mem_array(t.n_cuts, sizeof *t.scratch);
+  if (t.a && t.b && t.parts && t.scratch) {
+    struct tsri_grid g = tsri_operand_grid(o);
+    find_points(&t);
+    for (uint64_t i = 0; i < g.rows; i++)
+      for (uint64_t j = 0; j < g.cols; j++) {
+        uint64_t row, col;
+        tsri_operand_place(o, &g, i, j, &row, &col);
+        fetch(&t, row, col);
+        trace_one(&t);
+      }
+  } else {
+    st = tsr_err_nomem(err);
+  }
+  tsr_mem_free(t.a);
+  tsr_mem_free(t.b);
+  tsr_mem_free(t.parts);
+  tsr_mem_free(t.scratch);
+  tsr_mem_free(t.cuts);
+  return st;
+}

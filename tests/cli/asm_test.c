@@ -1,0 +1,83 @@
+/* A program on its way: lowered, as text, as binary, as text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "tests/cli/tool.h"
+
+static void expect_output(const char *want, const char *const *args) {
+  struct tool_result r;
+  tool_run(&r, args);
+  assert_int_equal(r.rc, 0);
+  assert_string_equal(r.out, want);
+  tool_result_fini(&r);
+}
+#define OUTPUT(want, ...) expect_output(want, (const char *const[]){__VA_ARGS__, NULL})
+
+static void the_text_of_lower_assembles_to_its_binary(void **state) {
+  (void)state;
+  static const char *const flows[] = {"tile.dataflow=os", "tile.dataflow=ws",
+                                      "tile.dataflow=is"};
+  for (size_t i = 0; i < sizeof flows / sizeof flows[0]; i++) {
+    struct tool_result text;
+    size_t n, m;
+    TOOL(&text, "lower", "--arch", "systolic-32", "--workload", "resnet50", "--layer", "conv1",
+         "--set", flows[i]);
+    tool_write("p.s", text.out, text.out_n);
+    TOOL_EXPECT(0, "lower", "--arch", "systolic-32", "--workload", "resnet50", "--layer",
+                "conv1", "--set", flows[i], "-o", "want.bin");
+    OUTPUT("", "asm", "p.s", "-o", "p.bin");
+    char *want = tool_read("want.bin", &n), *got = tool_read("p.bin", &m);
+    assert_non_null(got);
+    assert_int_equal(n, m);
+    assert_memory_equal(want, got, n);
+    /* the comment of `lower` apart, `disasm` prints what was assembled */
+    OUTPUT(strchr(text.out, '\n') + 1, "disasm", "p.bin");
+    free(want);
+    free(got);
+    tool_result_fini(&text);
+  }
+}
+
+static void the_summary_counts_instructions_and_words(void **state) {
+  (void)state;
+  static const char source[] = "n = 2KiB\nsem s0, n\nloop l0, n\nend l0\nhalt\n";
+  tool_write("p.s", source, sizeof source - 1);
+  OUTPUT("p.s: 4 instructions, 5 words\n", "asm", "p.s");
+  OUTPUT("{\"file\": \"p.s\", \"instructions\": 4, \"words\": 5, \"output\": null}\n", "asm",
+         "p.s", "--json");
+  OUTPUT("{\"file\": \"p.s\", \"instructions\": 4, \"words\": 5, \"output\": \"p.bin\"}\n",
+         "asm", "p.s", "--json", "-o", "p.bin");
+  OUTPUT("p.bin: program of 4 instructions\n", "check", "p.bin");
+}
+
+/* A binary that is there stays when its next source is wrong. */
+static void a_wrong_source_writes_nothing(void **state) {
+  (void)state;
+  size_t n, m;
+  tool_write("p.s", "halt\n", 5);
+  TOOL_EXPECT(0, "asm", "p.s", "-o", "p.bin");
+  char *before = tool_read("p.bin", &n);
+  TOOL_EXPECT(5, "asm", "p.s", "-o", "nowhere/p.bin");
+  tool_write("p.s", "halt\nhalt\n", 10);
+  TOOL_EXPECT(3, "asm", "p.s", "-o", "p.bin");
+  char *after = tool_read("p.bin", &m);
+  assert_int_equal(n, m);
+  assert_memory_equal(before, after, n);
+  free(before);
+  free(after);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(the_text_of_lower_assembles_to_its_binary, tool_enter,
+                                      tool_leave),
+      cmocka_unit_test_setup_teardown(the_summary_counts_instructions_and_words, tool_enter,
+                                      tool_leave),
+      cmocka_unit_test_setup_teardown(a_wrong_source_writes_nothing, tool_enter, tool_leave)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
