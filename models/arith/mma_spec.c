@@ -382,6 +382,18 @@ static bool fits(const struct tsr_mma *u, const struct tsr_format *a,
   return u->a == a && u->b == b && (!acc || u->acc == acc);
 }
 
+/* A plain chain over these formats, where the default has another accumulator. */
+static const struct tsr_mma *sequential(const struct tsr_format *a, const struct tsr_format *b,
+                                        const struct tsr_format *acc) {
+  for (size_t i = 0; i < tsr_mma_count(); i++) {
+    const struct tsr_mma *u = tsr_mma_at(i);
+    bool plain = (u->kind == TSR_MMA_SEQ_FMA && tsr_mma_is_plain(u)) ||
+                 (u->kind == TSR_MMA_INT && u->int_mode == TSR_MMA_INT_WRAP);
+    if (plain && fits(u, a, b, acc)) return u;
+  }
+  return NULL;
+}
+
 enum tsr_status tsr_mma_resolve(const char *text, const struct tsr_format *a,
                                 const struct tsr_format *b, const struct tsr_format *acc,
                                 struct tsr_mma_spec *store, const struct tsr_mma **unit,
@@ -389,6 +401,7 @@ enum tsr_status tsr_mma_resolve(const char *text, const struct tsr_format *a,
   const struct tsr_mma *found = NULL, *u = NULL;
   char one[TSR_MMA_TEXT_MAX];
   if (!*text) found = tsr_mma_default(a, b);
+  if (!*text && !(found && fits(found, a, b, acc))) found = sequential(a, b, acc);
   for (const char *p = text; *p && !found;) {
     size_t n = strcspn(p, ";");
     if (n >= sizeof one)
@@ -410,10 +423,19 @@ enum tsr_status tsr_mma_resolve(const char *text, const struct tsr_format *a,
         err, TSR_INPUT,
         "matrix unit '%s' multiplies %s by %s into %s; expected %s by %s into %s", u->name,
         u->a->name, u->b->name, u->acc->name, a->name, b->name, acc ? acc->name : "anything");
-  if (!found)
-    return tsr_err_set(err, TSR_INPUT, "no matrix unit%s%s multiplies %s by %s into %s",
-                       *text ? " of " : "", text, a->name, b->name,
-                       acc ? acc->name : "anything");
+  if (!found && !*text && acc && !a->is_int && !b->is_int && !acc->is_int) {
+    enum tsr_status st = tsr_mma_parse("fma", a, b, acc, store, err);
+    if (st) return st;
+    found = &store->unit;
+  }
+  if (!found) {
+    enum tsr_status st = tsr_err_set(err, TSR_INPUT,
+                                     "no matrix unit%s%s multiplies %s by %s into %s",
+                                     *text ? " of " : "", text, a->name, b->name,
+                                     acc ? acc->name : "anything");
+    tsr_err_hint(err, "set tile.formats.acc (int32 for integers, fp32 for floats) or tile.mma");
+    return st;
+  }
   *unit = found;
   return TSR_OK;
 }

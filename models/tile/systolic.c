@@ -305,7 +305,7 @@ static void plan_serial(struct state *s) {
   p->S0 = os ? 0 : s->p->rows;
   p->T0 = s->f.T;
   p->T = stream_cycles(s, p->start + p->S);
-  p->gate = p->start + p->S + (os ? p->T + skew(s->p) : s->p->rows);
+  p->gate = p->start + p->S + (os ? p->T + skew(s->p) : s->p->rows - 1);
 }
 
 /* os results leave through the shadow register once it is empty; returns when they
@@ -334,10 +334,10 @@ static void settle_serial(struct state *s, uint64_t stall) {
   span(s, TSR_SPAN_FILL, p->start, p->S0);
   span(s, TSR_SPAN_CONFLICT, p->start + p->S0, p->S - p->S0);
   uint64_t stream = p->start + p->S, in_stream = os ? 0 : stall;
-  uint64_t end = report_stream(s, stream, s->p->rows, in_stream);
+  uint64_t end = report_stream(s, stream, s->p->rows - 1, in_stream);
   span(s, TSR_SPAN_CONFLICT, end, p->T - p->T0);
   end += p->T - p->T0;
-  if (!os && p->T0 <= s->p->rows) end += stall; /* stood still while draining */
+  if (!os && p->T0 <= s->p->rows - 1) end += stall; /* stood still while draining */
   span(s, TSR_SPAN_DRAIN, end, tail);
   end += tail;
   if (os) end += stall;
@@ -383,7 +383,7 @@ static void plan_preload(struct state *s, uint64_t from) {
   span(s, TSR_SPAN_FILL, p->start - fill, fill);
   p->T0 = s->f.T;
   p->T = stream_cycles(s, p->start);
-  p->gate = p->start + s->p->rows;
+  p->gate = p->start + s->p->rows - 1;
   count(s, p->T, late + (p->T - p->T0));
   s->streamed = true;
   s->stream_start = p->start;
@@ -394,11 +394,11 @@ static void plan_preload(struct state *s, uint64_t from) {
 
 static void settle_preload(struct state *s, uint64_t stall, bool finished) {
   const struct plan *p = &s->plan;
-  s->held_start = report_stream(s, p->start, s->p->rows, stall);
+  s->held_start = report_stream(s, p->start, s->p->rows - 1, stall);
   s->held = p->T - p->T0;
   s->stream_end = s->held_start + s->held;
   s->drain_start = p->start + p->T + stall; /* it stood still, streaming or draining */
-  s->resume = stall ? now_cycle(s) : 0;
+  s->resume = stall ? now_cycle(s) + 1 : 0;
   if (finished) finish(s, s->stream_end, s->drain_start + skew(s->p));
 }
 

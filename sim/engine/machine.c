@@ -20,12 +20,15 @@ struct tile_own {
   uint64_t count;
   char a[TSR_PARAM_NAME_MAX], b[TSR_PARAM_NAME_MAX], acc[TSR_PARAM_NAME_MAX],
       out[TSR_PARAM_NAME_MAX], mma[TSR_PARAM_TEXT_MAX];
-  uint64_t rate[5];
+  uint64_t rate[17], other;
 };
 struct dram_own { int model; };
 struct limits { uint64_t max_events, max_cycles; };
 
-static const char *const rate_formats[] = {"fp32", "fp16", "bf16", "int8", "uint8"};
+static const char *const rate_formats[] = {
+    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3",
+    "fp8_e5m2", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1",
+    "nf4", "int16", "int8", "uint8", "int4"};
 static const char *const tile_kinds[] = {"systolic", NULL};
 static const char *const dram_models[] = {"simple", NULL};
 
@@ -61,8 +64,13 @@ static const struct tsr_param tile_rows[] = {
      .uncertainty = "exact",
      .doc = "matrix units that compute values, by name or parameters; empty: by the formats",
      .src = "SRC:assumed"},
-    RATE_ROW("fp32", 0), RATE_ROW("fp16", 1), RATE_ROW("bf16", 2), RATE_ROW("int8", 3),
-    RATE_ROW("uint8", 4),
+    RATE_ROW("fp64", 0), RATE_ROW("fp32", 1), RATE_ROW("tf32", 2), RATE_ROW("fp16", 3),
+    RATE_ROW("bf16", 4), RATE_ROW("fp8_e4m3", 5), RATE_ROW("fp8_e5m2", 6),
+    RATE_ROW("fp8_e4m3fnuz", 7), RATE_ROW("fp8_e5m2fnuz", 8), RATE_ROW("fp6_e3m2", 9),
+    RATE_ROW("fp6_e2m3", 10), RATE_ROW("fp4_e2m1", 11), RATE_ROW("nf4", 12),
+    RATE_ROW("int16", 13), RATE_ROW("int8", 14), RATE_ROW("uint8", 15), RATE_ROW("int4", 16),
+    COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
+              "the same for formats by description, such as e5m3; 0: not executed"),
     {.key = NULL}};
 static const struct tsr_param dram_rows[] = {
     {.key = "model", .type = TSR_PARAM_ENUM, .names = dram_models, .def = "simple",
@@ -302,6 +310,7 @@ static void expand(struct reading *r) {
     m->rates[i].rate = tile->rate[i];
   }
   m->n_rates = sizeof rate_formats / sizeof rate_formats[0];
+  m->rate_other = tile->other;
 }
 
 static enum tsr_status find_text(const char *what, const char *text, struct reading *r) {
@@ -368,7 +377,7 @@ void tsr_machine_destroy(struct tsr_machine *m) {
 uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *format) {
   for (size_t i = 0; i < m->n_rates; i++)
     if (!strcmp(m->rates[i].format, format)) return m->rates[i].rate;
-  return 0;
+  return m->rate_other;
 }
 
 void tsr_machine_print(const struct tsr_machine *m, struct tsr_str *out) {

@@ -30,7 +30,7 @@ struct tsr_machine_value {
   const char *key, *text, *origin; /* origin: default, preset, path:line, --set */
 };
 
-enum { TSR_MACHINE_RATES_MAX = 8 };
+enum { TSR_MACHINE_RATES_MAX = 24 };
 struct tsr_machine {
   struct tsr_arena *arena;
   const char *name;
@@ -41,6 +41,7 @@ struct tsr_machine {
   uint64_t max_events, max_cycles;
   size_t n_rates; /* formats the tile executes, products per element and cycle */
   struct { const char *format; uint64_t rate; } rates[TSR_MACHINE_RATES_MAX];
+  uint64_t rate_other; /* of formats that are not listed */
   struct tsr_machine_instance slot[TSR_SLOT_COUNT];
   size_t n_values;
   struct tsr_machine_value *values;

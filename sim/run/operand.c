@@ -23,10 +23,10 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
                                    const struct tsr_run_layer_plan *l, uint64_t layer,
                                    uint64_t seed, struct tsr_err *err) {
   *o = (struct tsri_operands){.l = l,
-                              .a = tsr_format_find(l->format_a),
-                              .b = tsr_format_find(l->format_b),
-                              .acc = tsr_format_find(l->format_acc),
-                              .out = tsr_format_find(l->format_out),
+                              .a = l->a,
+                              .b = l->b,
+                              .acc = l->acc,
+                              .out = l->out,
                               .seed = seed,
                               .layer = layer,
                               .k = l->op->k};

@@ -25,51 +25,60 @@ static const char *or_else(const char *own, const char *machine) {
   return own && *own ? own : machine;
 }
 
-static enum tsr_status known_format(const char *name, const char *role, struct tsr_err *err) {
-  if (tsr_format_find(name)) return TSR_OK;
-  const char *names[64];
-  size_t n = 0;
-  for (; n < tsr_format_count() && n < 64; n++) names[n] = tsr_format_at(n)->name;
-  enum tsr_status st = tsr_err_set(err, TSR_USAGE, "unknown format '%s' for tile.formats.%s",
-                                   name, role);
-  const char *near = tsr_err_nearest(name, names, n);
-  if (near) tsr_err_hint(err, "did you mean '%s'?", near);
-  return st;
+/* The format of a name: a row of the table, else one of the plan's own. */
+static enum tsr_status find_format(struct tsr_run_plan *p, const char *name, const char *role,
+                                   const struct tsr_format **out, struct tsr_err *err) {
+  *out = tsr_format_find(name);
+  for (size_t i = 0; !*out && i < p->n_formats; i++)
+    if (!strcmp(p->formats[i].name, name)) *out = &p->formats[i];
+  if (*out) return TSR_OK;
+  TSR_CHECK(p->n_formats < TSR_RUN_FORMATS_MAX); /* four roles of one machine */
+  enum tsr_status st = tsr_format_parse(name, &p->formats[p->n_formats], err);
+  if (st) {
+    tsr_err_hint(err, "it stands in tile.formats.%s", role);
+    return st;
+  }
+  *out = &p->formats[p->n_formats++];
+  return TSR_OK;
 }
 
 static enum tsr_status check_unit(const struct tsr_machine *m,
                                   const struct tsr_run_layer_plan *l, struct tsr_err *err) {
-  const struct tsr_format *a = tsr_format_find(l->format_a), *b = tsr_format_find(l->format_b);
   struct tsr_mma_spec store;
   const struct tsr_mma *unit;
-  return tsr_mma_resolve(m->mma, a, b, tsr_format_find(l->format_acc), &store, &unit, err);
+  return tsr_mma_resolve(m->mma, l->a, l->b, l->acc, &store, &unit, err);
 }
 
-enum tsr_status tsri_run_check_formats(const struct tsr_machine *m,
-                                       struct tsr_run_layer_plan *l, struct tsr_err *err) {
+static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                                      struct tsr_err *err) {
+  const struct tsr_machine *m = p->machine;
   const struct tsr_op *op = l->op;
   l->format_a = or_else(op->format_a, m->format_a);
   l->format_b = or_else(op->format_b, m->format_b);
   l->format_acc = or_else(op->format_acc, m->format_acc);
   l->format_out = or_else(op->format_out, m->format_out);
-  enum tsr_status st = known_format(l->format_a, "a", err);
-  if (!st) st = known_format(l->format_b, "b", err);
-  if (!st) st = known_format(l->format_acc, "acc", err);
-  if (!st) st = known_format(l->format_out, "out", err);
+  enum tsr_status st = find_format(p, l->format_a, "a", &l->a, err);
+  if (!st) st = find_format(p, l->format_b, "b", &l->b, err);
+  if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
+  if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
   if (st) return st;
   uint64_t rate = tsr_machine_rate(m, l->format_a);
   if (!rate || tsr_machine_rate(m, l->format_b) != rate)
     return tsr_err_set(err, TSR_INPUT,
-                       "the tile does not execute %s by %s; expected equal tile.rates above 0",
-                       l->format_a, l->format_b);
+                       "the tile does not execute %s by %s; expected tile.rates.%s and "
+                       "tile.rates.%s equal and above 0, got %llu and %llu",
+                       l->format_a, l->format_b, l->format_a, l->format_b,
+                       (unsigned long long)rate,
+                       (unsigned long long)tsr_machine_rate(m, l->format_b));
   l->rate = (uint32_t)rate;
   return check_unit(m, l, err);
 }
 
 /* ---- shapes ---- */
 
-static uint32_t bytes_of(const char *format) {
-  return (uint32_t)tsr_ceil_div(tsr_format_find(format)->bits, 8);
+/* An element takes whole bytes in memory, whatever its bits. */
+static uint32_t bytes_of(const struct tsr_format *f) {
+  return (uint32_t)tsr_ceil_div(f->bits, 8);
 }
 
 static void shape_of(struct tsr_run_layer_plan *l) {
@@ -80,10 +89,10 @@ static void shape_of(struct tsr_run_layer_plan *l) {
   s->size[TSR_AXIS_N] = op->n;
   s->size[TSR_AXIS_OW] = op->m;
   s->size[TSR_AXIS_C] = op->k;
-  s->a_bytes = bytes_of(l->format_a);
-  s->b_bytes = bytes_of(l->format_b);
-  s->acc_bytes = bytes_of(l->format_acc);
-  s->out_bytes = bytes_of(l->format_out);
+  s->a_bytes = bytes_of(l->a);
+  s->b_bytes = bytes_of(l->b);
+  s->acc_bytes = bytes_of(l->acc);
+  s->out_bytes = bytes_of(l->out);
   if (!op->has_conv) return;
   const struct tsr_conv *c = &op->conv;
   s->conv = true;
@@ -270,7 +279,7 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   p->n_layers = p->graph->n_ops;
   for (size_t i = 0; i < p->n_layers; i++) {
     p->layers[i].op = &p->graph->ops[i];
-    st = tsri_run_check_formats(p->machine, &p->layers[i], err);
+    st = choose_formats(p, &p->layers[i], err);
     if (st) return st;
     shape_of(&p->layers[i]);
   }
@@ -281,13 +290,10 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
-  struct tsr_run_plan p = {0};
   struct tsr_layout *layouts = NULL;
-  enum tsr_status st = make(o, &p, &layouts, err);
+  *out = (struct tsr_run_plan){0};
+  enum tsr_status st = make(o, out, &layouts, err);
   tsr_mem_free(layouts);
-  if (st)
-    tsr_run_plan_fini(&p);
-  else
-    *out = p;
+  if (st) tsr_run_plan_fini(out);
   return st;
 }

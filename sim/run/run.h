@@ -8,6 +8,7 @@
 
 #include "isa/isa.h"
 #include "kernels/mapping/mapping.h"
+#include "models/arith/format.h"
 #include "sim/engine/engine.h"
 #include "sim/store/store.h"
 #include "workloads/graph.h"
@@ -38,15 +39,19 @@ struct tsr_run_layer_plan {
   struct tsr_mapping mapping;
   struct tsr_program program; /* owned */
   const char *format_a, *format_b, *format_acc, *format_out;
+  const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
 };
 
+enum { TSR_RUN_FORMATS_MAX = 4 };
 struct tsr_run_plan {
   struct tsr_machine *machine; /* owned, like the graph and the layers */
   struct tsr_graph *graph;
+  size_t n_formats; /* formats by name that are no table rows (`e5m3`) */
+  struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
-  struct tsr_run_layer_plan *layers;
+  struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */
   uint64_t events, tile_cycles; /* estimates, saturating */
   uint64_t dram_bytes;          /* footprint of the tensors */
 };

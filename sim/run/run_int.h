@@ -47,8 +47,5 @@ void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_
 /* Adds what the units counted; NULL: nobody did, and the row says so. */
 void tsri_run_numeric_stats(const struct tsr_mma_stats *s, struct tsr_run_numeric *out);
 
-/* Formats, rate and matrix unit of every layer are ones that the machine has. */
-enum tsr_status tsri_run_check_formats(const struct tsr_machine *m,
-                                       struct tsr_run_layer_plan *l, struct tsr_err *err);
 
 #endif

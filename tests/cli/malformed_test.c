@@ -64,7 +64,7 @@ static const struct text_row archs[] = {
      ROOT TILE "  formats: {a: fp61}\n" SRAM,
      0,
      USAGE,
-     {"unknown format 'fp61' for tile.formats.a", "hint: did you mean"}},
+     {"got 'fp61'", "hint: did you mean"}},
     {"duplicate key",
      ROOT TILE "  rows: 9\n" SRAM,
      0,

@@ -153,7 +153,7 @@ static void a_list_gives_each_pair_of_formats_its_unit(void **state) {
       {"nv_none", "fp16", "fp32", NULL},
       {"", "fp16", "fp32", "acc_seqfma_fp16_fp32"},
       {"", "fp64", "fp64", "acc_seqfma_fp64_fp64"},
-      {"", "fp4_e2m1", "fp32", NULL},
+      {"", "fp4_e2m1", "fp32", "fma"},
   };
   for (size_t i = 0; i < N(rows); i++) {
     static struct tsr_mma_spec s;

@@ -345,7 +345,7 @@ static void open_gate(void *arg) {
 
 /* First instant at which a result of the request's first fold is written. */
 static uint64_t gate_of(const struct array *x, const struct tsr_mm_req *q) {
-  return x->flow == OS ? stream_of(x, q) + x->R + x->C - 2 : 2 * x->R;
+  return x->flow == OS ? stream_of(x, q) + x->R + x->C - 2 : 2 * x->R - 1;
 }
 
 /* A free buffer in time costs nothing; each cycle later is one cycle lost. */
