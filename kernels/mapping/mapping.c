@@ -8,6 +8,16 @@ const char *const tsr_flow_names[] = {"os", "ws", "is", NULL};
 
 static uint64_t product3(const uint64_t *v, int a, int b, int c) { return v[a] * v[b] * v[c]; }
 
+bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
+  for (int i = 0; i < TSR_AXIS_COUNT; i++)
+    if (x->size[i] != y->size[i]) return false;
+  return x->conv == y->conv && x->in_h == y->in_h && x->in_w == y->in_w &&
+         x->stride_h == y->stride_h && x->stride_w == y->stride_w && x->dil_h == y->dil_h &&
+         x->dil_w == y->dil_w && x->pad_t == y->pad_t && x->pad_l == y->pad_l &&
+         x->a_bytes == y->a_bytes && x->b_bytes == y->b_bytes &&
+         x->acc_bytes == y->acc_bytes && x->out_bytes == y->out_bytes;
+}
+
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
   return product3(s->size, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
 }

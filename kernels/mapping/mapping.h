@@ -56,6 +56,7 @@ struct tsr_mapping {
   uint64_t k_cut; /* partial sums meet after this many k within a tile; 0: never */
 };
 
+bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */
 uint64_t tsr_shape_m(const struct tsr_shape *s);
 uint64_t tsr_shape_k(const struct tsr_shape *s);

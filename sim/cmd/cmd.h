@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "sim/base/err.h"
+#include "sim/base/str.h"
 #include "sim/store/store.h"
 
 struct cmd_ctx {
@@ -29,14 +30,24 @@ extern const struct cmd cmd_table[]; /* ends with name NULL */
 
 /* Parses with the common options; on a usage error argp prints and exits 2. */
 void cmd_parse(struct cmd_ctx *ctx, const struct argp *argp, int argc, char **argv, void *input);
+/* Before argp: unknown options, values that are missing or too many; exit 2 then. */
+void cmd_scan_options(const struct argp_option *own, const struct argp_option *common, int argc,
+                      char **argv);
 /* Inside a parser: a usage error in our own words, exit 2. */
 void cmd_usage_error(const struct argp_state *state, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((noreturn, format(printf, 2, 3)));
 /* A decimal number of an option, or a usage error. */
 uint64_t cmd_number(const struct argp_state *state, const char *option, const char *text);
 /* The index of `word` in a NULL-terminated list, or a usage error. */
 int cmd_choice(const struct argp_state *state, const char *option, const char *const *names,
                const char *word);
+
+/* Adds lines, broken at blanks before column 100; what follows stands `indent` columns
+ * from the left. */
+void cmd_wrap_text(struct tsr_str *out, size_t indent, const char *text);
+/* One line, without its end. */
+void cmd_wrap(struct tsr_str *out, size_t indent, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Prints text to stdout; a full disk or a closed pipe is TSR_STORE. */
 enum tsr_status cmd_print(struct cmd_ctx *ctx, const char *text);

@@ -345,6 +345,7 @@ static size_t count_points(const struct mma_args *a) {
 static enum tsr_status study(struct eval *e, struct tsr_err *err) {
   const struct mma_args *a = e->a;
   size_t total = count_points(a);
+  TSR_CHECK(a->n_models == 0 || e->units);
   enum tsr_status st = TSR_OK;
   for (size_t u = 0; !st && u < a->n_models; u++)
     for (int d = 0; d < TSR_DRAW_N_; d++)

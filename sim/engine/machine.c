@@ -334,6 +334,7 @@ static enum tsr_status find_text(const char *what, const char *text, struct read
 static enum tsr_status read_machine(struct reading *r, const char *what, const char *text,
                                     const char *const *sets, size_t n_sets) {
   enum tsr_status st = find_text(what, text, r);
+  TSR_CHECK(st || r->root);
   if (!st && r->root->kind != TSR_NODE_MAP)
     st = tsr_err_at(r->err, TSR_INPUT, &r->root->pos,
                     "an architecture is a mapping; expected keys such as 'clock: 1GHz'");

@@ -161,14 +161,14 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
   }
   if (!tsr_add_u64(weights, acts, &p->dram_bytes)) p->dram_bytes = UINT64_MAX - 1;
   if (capacity == TSR_UNLIMITED || p->dram_bytes <= capacity) return TSR_OK;
-  char need[48], have[48], miss[48];
+  const double gib = 1 << 30;
+  uint64_t missing = p->dram_bytes - capacity;
   return tsr_err_set(err, TSR_INPUT,
-                     "workload '%s' does not fit dram.capacity: it needs %s (%s of weights), the "
-                     "machine has %s; %" PRIu64 " bytes are missing",
-                     p->graph->name, tsr_quantity_print(p->dram_bytes, TSR_UNIT_BYTES, need),
-                     tsr_quantity_print(weights, TSR_UNIT_BYTES, miss),
-                     tsr_quantity_print(capacity, TSR_UNIT_BYTES, have),
-                     p->dram_bytes - capacity);
+                     "workload '%s' does not fit dram.capacity: it needs %.2f GiB (%.2f GiB of "
+                     "weights), the machine has %.2f GiB; %.2f GiB (%" PRIu64
+                     " bytes) are missing",
+                     p->graph->name, (double)p->dram_bytes / gib, (double)weights / gib,
+                     (double)capacity / gib, (double)missing / gib, missing);
 }
 
 /* ---- mapping and lowering ---- */
@@ -220,7 +220,7 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
-    if (o->rate == l->rate && !memcmp(&o->shape, &l->shape, sizeof o->shape)) return o;
+    if (o->rate == l->rate && tsr_shape_equal(&o->shape, &l->shape)) return o;
   }
   return NULL;
 }

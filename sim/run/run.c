@@ -257,7 +257,7 @@ static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct t
         tsr_err_set(err, TSR_SIM,
                     "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
                     p->graph->name, (double)p->events, limit);
-    tsr_err_hint(err, "raise it with --set sim.max_events=N; 10^7 events take about a second");
+    tsr_err_hint(err, "raise it with --set sim.max_events=N; 10^7 events take some seconds");
     return st;
   }
   if (!tsr_clock_fs(p->tile_cycles / 2, p->machine->clock_hz, &fs))

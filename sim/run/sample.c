@@ -5,6 +5,7 @@
  * unit, with the program's K cuts, and held against the exact result of the same
  * operands. */
 #include "sim/base/mem.h"
+#include "sim/base/log.h"
 #include "sim/run/run_int.h"
 
 struct sampler {
@@ -116,7 +117,7 @@ static void check_one(struct sampler *s) {
 static void sample_grid(struct sampler *s) {
   struct tsri_grid g = tsri_operand_grid(&s->o);
   for (uint64_t i = 0; i < g.rows; i++)
-    for (uint64_t j = 0; j < g.cols; j++) {
+    for (uint64_t j = 0; j < g.cols && !tsr_interrupted; j++) {
       uint64_t row, col;
       tsri_operand_place(&s->o, &g, i, j, &row, &col);
       if (j == 0) fetch_row(s, row);
@@ -138,6 +139,8 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   if (s.a && s.b && s.parts) {
     tsr_check_init(&s.check, s.o.out);
     sample_grid(&s);
+    if (tsr_interrupted)
+      st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored", l->op->name);
     tsri_run_numeric_row(&s.check, "out", 0, s.o.k, NULL, out);
     tsri_run_numeric_stats(&s.stats, out);
   } else {
