@@ -13,6 +13,22 @@ static const struct {
     {"every reference must lead to a row", "SELECT 'row ' || coalesce(rowid, '') || ' of table "
                                            "' || \"table\" || ' refers to no row of '"
                                            " || parent FROM pragma_foreign_key_check"},
+    {"the views of the schema",
+     "SELECT 'view ' || column1 || ' is missing' FROM (VALUES ('v_runs'), ('v_inputs'), "
+     "('v_layers'), ('v_stalls'), ('v_units'), ('v_occupancy'), ('v_kernels'), ('v_numeric'), "
+     "('v_numeric_hist'), ('v_roofline'), ('v_mma_eval'), ('v_mma_eval_hist')) "
+     "WHERE column1 NOT IN (SELECT name FROM sqlite_schema WHERE type = 'view')"},
+    {"at least one layer a run",
+     "SELECT format('run %d has none', run_id) FROM run WHERE run_id NOT IN (SELECT run_id "
+     "FROM layer)"},
+    {"a number in every figure that sums rest on",
+     "SELECT format('run %d layer %d (%s): NULL', run_id, layer, name) FROM layer "
+     "WHERE cycles IS NULL OR compute_cycles IS NULL OR stall_cycles IS NULL OR macs IS NULL "
+     "OR executed_macs IS NULL OR dram_read_bytes IS NULL OR dram_write_bytes IS NULL "
+     "OR sram_read_bytes IS NULL OR sram_write_bytes IS NULL UNION ALL "
+     "SELECT format('run %d: NULL', run_id) FROM run WHERE cycles IS NULL "
+     "OR overlap_cycles IS NULL OR macs IS NULL OR executed_macs IS NULL "
+     "OR dram_read_bytes IS NULL OR dram_write_bytes IS NULL"},
     {"cycles = compute_cycles + stall_cycles",
      "SELECT format('run %d layer %d (%s): %d = %d + %d', run_id, layer, name, cycles, "
      "compute_cycles, stall_cycles) FROM layer WHERE cycles <> compute_cycles + stall_cycles"},
