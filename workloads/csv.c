@@ -7,7 +7,7 @@
 /* What a column holds and where it goes. */
 enum use {
   USE_TEXT,  /* read by name below */
-  USE_SIZE,  /* m n k count: 1 or more, required in each row */
+  USE_SIZE,  /* m n k count: 1 or more; may be empty where the geometry gives them */
   USE_GEOM,  /* geometry without a default: required once one geometry column is filled */
   USE_GEOM1, /* geometry, 1 or more, 1 when empty */
   USE_PAD    /* geometry, 0 when empty */
@@ -199,6 +199,20 @@ static void read_layer(struct reader *r, struct tsr_op *op) {
   if (!op->name) tsri_nomem(b);
 }
 
+/* Ours for what others call an operator. */
+static const char *other_name(const char *word) {
+  static const struct {
+    const char *theirs, *ours;
+  } names[] = {{"depthwise", "dwconv"},      {"depthwise_conv", "dwconv"},
+               {"dw_conv", "dwconv"},        {"conv2d", "conv"},
+               {"convolution", "conv"},      {"fc", "linear"},
+               {"dense", "linear"},          {"matmul", "gemm"},
+               {"batch_matmul", "bmm"}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (!strcmp(word, names[i].theirs)) return names[i].ours;
+  return NULL;
+}
+
 static bool read_kind(struct reader *r, struct tsr_op *op) {
   const struct tsri_field *f = cell(r, COL_OP);
   char word[64];
@@ -210,7 +224,8 @@ static bool read_kind(struct reader *r, struct tsr_op *op) {
                              "unknown op; expected conv, dwconv, linear, moe_linear, attn_qk, "
                              "attn_pv, gemm or bmm, got '%s'",
                              word));
-  const char *near = tsr_err_nearest(word, op_names, TSR_OP_KIND_COUNT_);
+  const char *near = other_name(word);
+  if (!near) near = tsr_err_nearest(word, op_names, TSR_OP_KIND_COUNT_);
   if (near) tsr_err_hint(r->b->err, "did you mean '%s'?", near);
   return false;
 }
@@ -219,11 +234,20 @@ static uint64_t *place_u64(void *base, size_t offset) {
   return (uint64_t *)(void *)((char *)base + offset);
 }
 
-static bool read_sizes(struct reader *r, struct tsr_op *op) {
+/* The first column of the geometry that the row fills, or COL_COUNT_. */
+static enum col geometry_of(const struct reader *r) {
+  for (enum col c = COL_BATCH; c <= COL_GROUPS; c++)
+    if (filled(r, c)) return c;
+  return COL_COUNT_;
+}
+
+/* An empty size is 0 until the geometry gives it. */
+static bool read_sizes(struct reader *r, struct tsr_op *op, bool geometry) {
   bool good = true;
   for (enum col c = COL_M; c <= COL_COUNT; c++)
-    good &=
-        tsri_field_u64(r->b, cell(r, c), columns[c].name, 1, place_u64(op, columns[c].place));
+    if (!geometry || filled(r, c))
+      good &= tsri_field_u64(r->b, cell(r, c), columns[c].name, 1,
+                             place_u64(op, columns[c].place));
   return good;
 }
 
@@ -244,8 +268,10 @@ static bool read_geometry_cell(struct reader *r, enum col c, enum col first,
   return false;
 }
 
-static void agree(struct reader *r, enum col c, uint64_t want, uint64_t got) {
-  if (want == got) return;
+static void agree(struct reader *r, enum col c, uint64_t want, uint64_t *size) {
+  uint64_t got = *size;
+  *size = want;
+  if (want == got || !filled(r, c)) return;
   tsri_note(r->b,
             tsr_err_at(r->b->err, TSR_INPUT, &cell(r, c)->pos,
                        "%s does not agree with the geometry; expected %llu, got '%llu'",
@@ -262,10 +288,10 @@ static void geometry_check(struct reader *r, struct tsr_op *op, enum col first) 
   }
   op->conv.out_h = s.out_h;
   op->conv.out_w = s.out_w;
-  agree(r, COL_M, s.m, op->m);
-  agree(r, COL_N, s.n, op->n);
-  agree(r, COL_K, s.k, op->k);
-  agree(r, COL_COUNT, s.count, op->count);
+  agree(r, COL_M, s.m, &op->m);
+  agree(r, COL_N, s.n, &op->n);
+  agree(r, COL_K, s.k, &op->k);
+  agree(r, COL_COUNT, s.count, &op->count);
   if (op->kind != TSR_OP_DWCONV || op->conv.groups == op->conv.in_c) return;
   enum col c = filled(r, COL_GROUPS) ? COL_GROUPS : COL_OP;
   tsri_note(r->b,
@@ -274,10 +300,7 @@ static void geometry_check(struct reader *r, struct tsr_op *op, enum col first) 
                        (unsigned long long)op->conv.in_c, (unsigned long long)op->conv.groups));
 }
 
-static void read_geometry(struct reader *r, struct tsr_op *op) {
-  enum col first = COL_BATCH;
-  while (first <= COL_GROUPS && !filled(r, first)) first++;
-  if (first > COL_GROUPS) return;
+static void read_geometry(struct reader *r, struct tsr_op *op, enum col first) {
   if (op->kind != TSR_OP_CONV && op->kind != TSR_OP_DWCONV) {
     tsri_note(r->b, tsr_err_at(r->b->err, TSR_INPUT, &cell(r, first)->pos,
                                "%s in a row of op %s; expected the geometry only in rows of "
@@ -371,8 +394,9 @@ static void read_row(struct reader *r) {
   read_model(r);
   read_layer(r, &op);
   bool kind = read_kind(r, &op);
-  bool sizes = read_sizes(r, &op);
-  if (kind && sizes) read_geometry(r, &op);
+  enum col geometry = geometry_of(r);
+  bool sizes = read_sizes(r, &op, geometry != COL_COUNT_);
+  if (kind && sizes && geometry != COL_COUNT_) read_geometry(r, &op, geometry);
   read_after(r, &op);
   /* A row with errors keeps its name, so that rows after it may refer to it. */
   if (op.name && r->b->status != TSR_NOMEM) tsri_build_add(r->b, &op);

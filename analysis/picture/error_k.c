@@ -105,8 +105,9 @@ static double log2_of(double v) {
 
 static struct frame frame_of(const struct chart *c, size_t panel, size_t columns, double w) {
   struct frame f;
-  double x = MARGIN + (double)(panel % columns) * w;
-  double y = TOP + (double)(panel / columns) * PANEL_H;
+  size_t column = panel % columns, row = panel / columns;
+  double x = MARGIN + (double)column * w;
+  double y = TOP + (double)row * PANEL_H;
   f.left = x + LEFT;
   f.right = x + w - RIGHT;
   f.top = y + HEAD;
@@ -270,8 +271,9 @@ static double legend(struct canvas *c, const struct chart *h, double y, bool dra
   enum { COLUMN = 616, COLUMNS = (WIDTH - 2 * MARGIN) / COLUMN };
   char name[NAMES_MAX + 16];
   for (size_t u = 0; draw && u < h->n_units; u++) {
-    double x = MARGIN + (double)(u % COLUMNS) * COLUMN;
-    double at = y + (double)(u / COLUMNS) * LEGEND_ROW;
+    size_t column = u % COLUMNS, row = u / COLUMNS;
+    double x = MARGIN + (double)column * COLUMN;
+    double at = y + (double)row * LEGEND_ROW;
     tsr_str_addf(&c->svg, "<path d=\"M%.1f %.1fh28\" stroke=\"%s\" stroke-width=\"2\"/>\n", x,
                  at - 4, tsri_colour(u));
     marker(&c->svg, u, x + 14, at - 4);

@@ -54,10 +54,16 @@ struct box {
   double x, y, w, h; /* y: top */
 };
 
+struct line {
+  double x0, y0, x1, y1;
+};
+
 struct canvas {
   struct tsr_str svg;
   struct box *texts; /* of every text in the plot */
   size_t n_texts, cap_texts;
+  struct line *lines; /* that no text should stand on */
+  size_t n_lines, cap_lines;
   bool failed; /* out of memory */
 };
 
@@ -65,9 +71,19 @@ struct canvas {
 struct box tsri_text_box(const char *text, double px, double x, double y);
 bool tsri_box_free(const struct canvas *c, struct box b);
 void tsri_box_take(struct canvas *c, struct box b);
+void tsri_line_take(struct canvas *c, double x0, double y0, double x1, double y1);
+/* No line taken passes through the box or ends in it. */
+bool tsri_box_clear(const struct canvas *c, struct box b);
+/* Frees what a canvas holds. */
+void tsri_canvas_fini(struct canvas *c);
 /* Writes a text; anchor start, middle or end. No box is taken. */
 void tsri_text(struct canvas *c, const char *class, const char *anchor, double x, double y,
                const char *text);
+/* In another colour than the class's. */
+void tsri_text_in(struct canvas *c, const char *colour, const char *class, const char *anchor,
+                  double x, double y, const char *text);
+/* At most `points` characters of a text, cut at the end with `..`; returns buf. */
+char *tsri_cut(char *buf, size_t size, const char *text, size_t points);
 
 /* `33.5 T` and a unit, three digits; returns buf. */
 enum { TSRI_SI_MAX = 64 };
@@ -89,9 +105,11 @@ double tsri_pow10(int e);
 void tsri_frame_head(struct canvas *c, const struct roofline *r);
 void tsri_frame_axes(struct canvas *c, const struct axes *a);
 void tsri_frame_legend(struct canvas *c, const struct roofline *r);
-void tsri_frame_caption(struct canvas *c);
+void tsri_frame_caption(struct canvas *c, const struct roofline *r);
 const char *tsri_colour(size_t run);
-/* Label of a run: its name or its number. */
-const char *tsri_run_label(const struct roofline_run *run, char buf[TSRI_SI_MAX]);
+/* Label of a run: its number and its name, or what it ran on what. */
+enum { TSRI_LABEL_MAX = 192 };
+const char *tsri_run_label(const struct roofline_run *run, char buf[TSRI_LABEL_MAX]);
+bool tsri_is_mix(const struct roof *f);
 
 #endif

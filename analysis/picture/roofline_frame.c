@@ -10,7 +10,7 @@
 enum {
   WIDTH = 1280,
   HEIGHT = 800,
-  LEGEND_X = 1000,
+  LEGEND_X = 992,
   LEGEND_TOP = 96,
   LEGEND_LINES = 30,
   FULL_RUNS = 3 /* of more runs the legend has the highest roof only */
@@ -24,12 +24,21 @@ const char *tsri_colour(size_t run) {
   return colours[run % TSR_PICTURE_RUNS_MAX];
 }
 
-const char *tsri_run_label(const struct roofline_run *run, char buf[TSRI_SI_MAX]) {
+const char *tsri_run_label(const struct roofline_run *run, char buf[TSRI_LABEL_MAX]) {
+  enum { NAME_POINTS = 30, PART_POINTS = 12 };
+  char a[TSRI_LABEL_MAX / 2], b[TSRI_LABEL_MAX / 4];
   if (run->name)
-    snprintf(buf, TSRI_SI_MAX, "%" PRIu64 " %.24s", run->id, run->name);
+    snprintf(buf, TSRI_LABEL_MAX, "%" PRIu64 " %s", run->id,
+             tsri_cut(a, sizeof a, run->name, NAME_POINTS));
   else
-    snprintf(buf, TSRI_SI_MAX, "run %" PRIu64, run->id);
+    snprintf(buf, TSRI_LABEL_MAX, "run %" PRIu64 ": %s, %s", run->id,
+             tsri_cut(a, sizeof a, run->workload, PART_POINTS),
+             tsri_cut(b, sizeof b, run->arch, PART_POINTS));
   return buf;
+}
+
+bool tsri_is_mix(const struct roof *f) {
+  return tsr_str_eq(f->format, "mix");
 }
 
 double tsri_pow10(int e) {
@@ -140,7 +149,7 @@ void tsri_frame_head(struct canvas *c, const struct roofline *r) {
   tsr_str_add(s, "</desc>\n<style>\n"
                  "text{font-family:sans-serif;font-size:13px;fill:#222}\n"
                  ".title{font-size:20px;font-weight:bold}.axis{font-size:15px}\n"
-                 ".roof,.point{font-size:12px}.note{font-size:12px;fill:#555}\n"
+                 ".roof,.point,.legend{font-size:12px}.note{font-size:12px;fill:#555}\n"
                  ".halo{stroke:#fff;stroke-width:3px;paint-order:stroke}\n"
                  "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
                  "<text class=\"title\" x=\"96\" y=\"50\">");
@@ -225,13 +234,13 @@ static void legend_text(struct legend *l, const char *class, double indent, cons
 
 static void legend_run(struct legend *l, const struct roofline *r, size_t i) {
   const struct roofline_run *run = &r->runs[i];
-  char a[TSRI_SI_MAX], line[160];
+  char a[TSRI_SI_MAX], label[TSRI_LABEL_MAX], line[160];
   if (!legend_room(l)) return;
   tsr_str_addf(&l->c->svg,
                "<rect x=\"%d\" y=\"%.1f\" width=\"14\" height=\"14\" fill=\"%s\" "
                "fill-opacity=\"0.6\"/>\n",
                LEGEND_X, legend_y(l) - 12, tsri_colour(i));
-  legend_text(l, "legend", 22, tsri_run_label(run, a));
+  legend_text(l, "legend", 22, tsri_run_label(run, label));
   for (size_t k = 0, n = 0; k < r->n_roofs; k++)
     if (r->roofs[k].run == i && n++ < (r->n_runs > FULL_RUNS ? 1 : r->n_roofs)) {
       snprintf(line, sizeof line, "roof %s %.20s", tsri_si(a, r->roofs[k].ops_per_s, "ops/s"),
@@ -283,12 +292,14 @@ void tsri_frame_legend(struct canvas *c, const struct roofline *r) {
   for (size_t i = 0; i < r->n_runs; i++) legend_run(&l, r, i);
 }
 
-void tsri_frame_caption(struct canvas *c) {
-  static const char *const lines[] = {
-      "roof(x) = min(peak of the executed formats, x * DRAM bandwidth); x = useful operations "
-      "/ "
-      "DRAM bytes moved, refetches included; an executed MAC is 2 operations.",
-      "Compulsory intensity: were each operand and the result moved once. mix: the roof of the "
-      "whole network, sum of MACs / sum of (MACs / peak)."};
-  for (int i = 0; i < 2; i++) tsri_text(c, "note", "start", 96, 754 + 20 * i, lines[i]);
+void tsri_frame_caption(struct canvas *c, const struct roofline *r) {
+  bool mixed = false;
+  for (size_t i = 0; i < r->n_roofs; i++) mixed = mixed || tsri_is_mix(&r->roofs[i]);
+  tsri_text(c, "note", "start", 96, 754,
+            "roof(x) = min(peak of the executed formats, x * DRAM bandwidth); x = useful "
+            "operations / DRAM bytes moved, refetches included; an executed MAC is 2 operations.");
+  tsri_text(c, "note", "start", 96, 774,
+            mixed ? "Compulsory intensity: were each operand and the result moved once. mix: the "
+                    "roof of the whole network, sum of MACs / sum of (MACs / peak)."
+                  : "Compulsory intensity: were each operand and the result moved once.");
 }

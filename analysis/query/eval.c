@@ -12,10 +12,10 @@ static const char text_sql[] =
     "CASE WHEN acc_steps > 0 THEN 100.0 * absorbed_acc / acc_steps END, overflow "
     "FROM v_mma_eval WHERE eval = ?1 AND unit = ?2 AND dist = ?3 ORDER BY seq";
 static const struct tsri_heading headings[] = {
-    {"K", TSRI_RIGHT},       {"elems", TSRI_RIGHT}, {"max ULP", TSRI_G3},
-    {"avg ULP", TSRI_G3},    {"bias", TSRI_G3},     {"norm err", TSRI_G3},
-    {"max comp", TSRI_G3},   {"bound", TSRI_G3},    {"swamped %", TSRI_G3},
-    {"absorbed %", TSRI_G3}, {"over", TSRI_RIGHT}};
+    {"K", TSRI_RIGHT, false},       {"elems", TSRI_RIGHT, false}, {"max ULP", TSRI_G3, false},
+    {"avg ULP", TSRI_G3, false},    {"bias", TSRI_G3, false},     {"norm err", TSRI_G3, false},
+    {"max comp", TSRI_G3, false},   {"bound", TSRI_G3, false},    {"swamped %", TSRI_G3, false},
+    {"absorbed %", TSRI_G3, false}, {"over", TSRI_RIGHT, false}};
 
 #define POINT                                                                             \
   "unit, format_a, format_b, format_acc, dist, k, checked_elems, max_ulp, mean_ulp, "     \

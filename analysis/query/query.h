@@ -31,9 +31,9 @@ enum tsr_status tsr_query_runs_json(struct tsr_store *s, char **out, struct tsr_
 enum tsr_status tsr_query_difference(struct tsr_store *s, uint64_t run_a, uint64_t run_b,
                                      char **difference, struct tsr_err *err);
 
-/* `show <what>`: runs (run_id is not looked at), layers, stalls, kernels,
+/* `show <what>`: runs (run_id is not looked at), layers, units, stalls, kernels,
  * numerics.  Text: aligned columns, at most 100 wide where the texts in them can
- * be shortened to that.  CSV: RFC 4180 with a line of keys, every digit.
+ * be shortened to that, without those that say nothing.  CSV: RFC 4180 with a line of keys, every digit.
  * JSON: {"run_id": …, "<what>": [...]}; for runs what tsr_query_runs_json gives. */
 enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t run_id,
                                enum tsr_query_format format, char **out, struct tsr_err *err);
@@ -41,6 +41,17 @@ enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t r
  * "points": [...]}, each with its histograms. TSR_INPUT: no such study. */
 enum tsr_status tsr_query_eval(struct tsr_store *s, uint64_t eval_id,
                                enum tsr_query_format format, char **out, struct tsr_err *err);
+
+/* Why a table has no row (static), or NULL when it has one: a run stores only what it
+ * was asked for. */
+enum tsr_status tsr_query_show_empty(struct tsr_store *s, const char *what, uint64_t run_id,
+                                     const char **why, struct tsr_err *err);
+
+/* A figure of 0 or more for people: `digits` (2 to 9) significant ones, a blank, a
+ * prefix and the unit: `4.089 GMAC`, `25.8 us`; of bytes (unit "B") a binary prefix,
+ * `83.8 MiB`.  NAN is `-`.  Returns buf. */
+enum { TSR_QUERY_AMOUNT_MAX = 80 };
+char *tsr_query_amount(char buf[TSR_QUERY_AMOUNT_MAX], double v, int digits, const char *unit);
 
 /* The tables there are: name and one line of help (static); NULL after the last. */
 const char *tsr_query_show_name(size_t i);

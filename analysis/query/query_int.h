@@ -22,15 +22,19 @@ enum tsr_status tsri_no_run(uint64_t run_id, struct tsr_err *err);
 /* A column of a text table. */
 enum tsri_cell {
   TSRI_NAME /* left; shortened first */,
+  TSRI_NOTE /* left; shortened when the names cannot give more */,
   TSRI_LEFT,
   TSRI_RIGHT,
-  TSRI_F1,
-  TSRI_F3,
-  TSRI_G3
+  TSRI_F1, /* a small share is `<0.1`, not 0.0 */
+  TSRI_F2,
+  TSRI_G3,
+  TSRI_TIME, /* seconds, shown with a prefix */
+  TSRI_BYTES
 };
 struct tsri_heading {
   const char *text; /* with the unit */
   enum tsri_cell cell;
+  bool optional; /* left out where no row has anything but nothing or 0 in it */
 };
 /* Lays out all rows of q (one column a heading) under the headings. */
 enum tsr_status tsri_table_text(struct tsr_query *q, const struct tsri_heading *h,

@@ -8,6 +8,7 @@ typedef enum tsr_status json_fn(struct tsr_store *s, uint64_t run_id, char **out
 
 struct table {
   const char *name, *doc;
+  const char *empty; /* why it may have no row */
   bool of_run;      /* ?1 is the run */
   const char *text; /* statement of the text table, a column a heading */
   const char *data; /* statement of CSV and JSON, named by its keys */
@@ -21,58 +22,85 @@ static enum tsr_status runs_json(struct tsr_store *s, uint64_t run_id, char **ou
   return tsr_query_runs_json(s, out, err);
 }
 
+/* The --set assignments of a run, in one line. */
+#define CHANGES                                                              \
+  "(SELECT replace(text, char(10), ' ') FROM v_inputs i WHERE i.run = r.run " \
+  "AND i.role = 'changes')"
+/* Work first, then what a unit waited for, then nothing to do. */
+#define RANK                                                                           \
+  "CASE state WHEN 'busy' THEN 0 WHEN 'fill' THEN 1 WHEN 'drain' THEN 2 WHEN 'idle' " \
+  "THEN 4 ELSE 3 END"
+#define WHAT "CASE " RANK " WHEN 3 THEN 'stalled: ' || state ELSE state END"
+
 static const struct table tables[] = {
     {"runs",
      "the runs in the store",
+     "the store holds no run; `tessera run` makes one",
      false,
-     "SELECT run, name, arch, workload, model, status, cycles, 1e3 * time_s, 100 * "
-     "utilization, "
-     "created_utc FROM v_runs ORDER BY run",
+     "SELECT run, name, arch, workload, nullif(model, 'event'), nullif(status, 'ok'), "
+     "time_s, 100 * utilization, replace(substr(created_utc, 1, 16), 'T', ' '), " CHANGES
+     " FROM v_runs r ORDER BY run",
      "SELECT run AS run_id, name, arch, workload, policy, model, status, cycles, time_s, "
      "overlap_cycles, macs, executed_macs, utilization, tensor_active, dram_read_bytes, "
      "dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj, avg_power_mw, "
      "peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, wall_s, "
-     "created_utc "
-     "FROM v_runs ORDER BY run",
+     "created_utc, " CHANGES " AS changes FROM v_runs r ORDER BY run",
      runs_json,
-     {{"run", TSRI_RIGHT},
-      {"name", TSRI_NAME},
-      {"arch", TSRI_NAME},
-      {"workload", TSRI_NAME},
-      {"model", TSRI_LEFT},
-      {"status", TSRI_LEFT},
-      {"cycles", TSRI_RIGHT},
-      {"time ms", TSRI_F3},
-      {"util %", TSRI_F1},
-      {"created UTC", TSRI_LEFT}}},
+     {{"run", TSRI_RIGHT, false},
+      {"name", TSRI_NAME, true},
+      {"arch", TSRI_NAME, false},
+      {"workload", TSRI_NAME, false},
+      {"model", TSRI_LEFT, true},
+      {"status", TSRI_LEFT, true},
+      {"time", TSRI_TIME, false},
+      {"util %", TSRI_F1, false},
+      {"created UTC", TSRI_RIGHT, false},
+      {"changes", TSRI_NOTE, true}}},
     {"layers",
      "time, utilization and traffic of each layer",
+     "the run has no layer",
      true,
      "SELECT layer, name, CASE WHEN count > 1 THEN count || '*' ELSE '' END || m || 'x' || n "
-     "|| 'x' || k, cycles, 1e6 * time_s, 100 * utilization, 100.0 * stall_cycles / cycles, "
+     "|| 'x' || k, cycles, time_s, 100 * utilization, 100.0 * stall_cycles / cycles, "
      "(SELECT cause FROM v_stalls s WHERE s.run = l.run AND s.layer = l.layer "
-     "ORDER BY s.cycles DESC, cause LIMIT 1), "
-     "(dram_read_bytes + dram_write_bytes) / 1048576.0 "
+     "ORDER BY s.cycles DESC, cause LIMIT 1), dram_read_bytes + dram_write_bytes, "
+     "CAST(dram_read_bytes + dram_write_bytes AS REAL) / nullif(compulsory_bytes, 0) "
      "FROM v_layers l WHERE run = ?1 ORDER BY layer",
      "SELECT \"index\", name, op, m, n, k, count, kernel, mapping, format_a, format_b, "
-     "format_acc, "
-     "format_out, sparse, requested_kernel, fallback_reason, folds, start_cycles, cycles, "
-     "time_s, "
-     "compute_cycles, stall_cycles, utilization, mapping_efficiency, macs, executed_macs, "
-     "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj "
-     "FROM v_layers WHERE run = ?1 ORDER BY layer",
+     "format_acc, format_out, sparse, requested_kernel, fallback_reason, folds, start_cycles, "
+     "cycles, time_s, compute_cycles, stall_cycles, utilization, mapping_efficiency, macs, "
+     "executed_macs, dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, "
+     "energy_pj, compulsory_bytes FROM v_layers WHERE run = ?1 ORDER BY layer",
      tsri_layers_json,
-     {{"#", TSRI_RIGHT},
-      {"layer", TSRI_NAME},
-      {"MxNxK", TSRI_LEFT},
-      {"cycles", TSRI_RIGHT},
-      {"time us", TSRI_F1},
-      {"util %", TSRI_F1},
-      {"stall %", TSRI_F1},
-      {"most for", TSRI_LEFT},
-      {"DRAM MiB", TSRI_F3}}},
+     {{"#", TSRI_RIGHT, false},
+      {"layer", TSRI_NAME, false},
+      {"MxNxK", TSRI_LEFT, false},
+      {"cycles", TSRI_RIGHT, false},
+      {"time", TSRI_TIME, false},
+      {"util %", TSRI_F1, false},
+      {"stall %", TSRI_F1, false},
+      {"most for", TSRI_LEFT, false},
+      {"DRAM", TSRI_BYTES, false},
+      {"x min", TSRI_F2, true}}},
+    {"units",
+     "where the cycles of each unit went",
+     "the run stored no cycles of units; run with --trace summary",
+     true,
+     "SELECT unit, " WHAT ", sum(u.cycles), 100.0 * sum(u.cycles) / nullif(r.cycles, 0) "
+     "FROM v_units u JOIN v_runs r USING (run) WHERE u.run = ?1 GROUP BY unit, state "
+     "HAVING sum(u.cycles) > 0 ORDER BY unit, " RANK ", sum(u.cycles) DESC, state",
+     "SELECT u.layer AS \"index\", l.name AS name, unit, state, u.cycles AS cycles, "
+     "CAST(u.cycles AS REAL) / nullif(l.cycles, 0) AS share FROM v_units u "
+     "JOIN v_layers l USING (run, layer) WHERE u.run = ?1 AND u.cycles > 0 "
+     "ORDER BY u.layer, unit, " RANK ", u.cycles DESC, state",
+     NULL,
+     {{"unit", TSRI_LEFT, false},
+      {"state", TSRI_LEFT, false},
+      {"cycles", TSRI_RIGHT, false},
+      {"% of run", TSRI_F1, false}}},
     {"stalls",
      "what each layer waited for",
+     "no layer of the run stalled",
      true,
      "SELECT s.layer, s.name, s.cause, s.cycles, 100 * s.share, "
      "100.0 * s.cycles / nullif(r.cycles, 0) FROM v_stalls s JOIN v_runs r USING (run) "
@@ -80,31 +108,33 @@ static const struct table tables[] = {
      "SELECT layer AS \"index\", name, cause, cycles, share FROM v_stalls WHERE run = ?1 "
      "ORDER BY layer, cycles DESC, cause",
      NULL,
-     {{"#", TSRI_RIGHT},
-      {"layer", TSRI_NAME},
-      {"waits for", TSRI_LEFT},
-      {"cycles", TSRI_RIGHT},
-      {"% of layer", TSRI_F1},
-      {"% of run", TSRI_F1}}},
+     {{"#", TSRI_RIGHT, false},
+      {"layer", TSRI_NAME, false},
+      {"waits for", TSRI_LEFT, false},
+      {"cycles", TSRI_RIGHT, false},
+      {"% of layer", TSRI_F1, false},
+      {"% of run", TSRI_F1, false}}},
     {"kernels",
-     "the kernel of each layer, and why not the one requested",
+     "the kernel and the mapping of each layer, and why not the kernel requested",
+     "the run has no layer",
      true,
-     "SELECT layer, name, op, chosen, requested, reason, cycles FROM v_kernels WHERE run = ?1 "
-     "ORDER BY layer",
+     "SELECT layer, name, op, chosen, nullif(requested, chosen), reason, mapping, cycles "
+     "FROM v_kernels WHERE run = ?1 ORDER BY layer",
      "SELECT layer AS \"index\", name, op, chosen, requested, reason, fallback, mapping, "
-     "format_a, "
-     "format_b, format_acc, format_out, sparse, cycles, macs FROM v_kernels WHERE run = ?1 "
-     "ORDER BY layer",
+     "format_a, format_b, format_acc, format_out, sparse, cycles, macs FROM v_kernels "
+     "WHERE run = ?1 ORDER BY layer",
      NULL,
-     {{"#", TSRI_RIGHT},
-      {"layer", TSRI_NAME},
-      {"op", TSRI_LEFT},
-      {"kernel", TSRI_LEFT},
-      {"requested", TSRI_LEFT},
-      {"why not", TSRI_NAME},
-      {"cycles", TSRI_RIGHT}}},
+     {{"#", TSRI_RIGHT, false},
+      {"layer", TSRI_NAME, false},
+      {"op", TSRI_LEFT, false},
+      {"kernel", TSRI_LEFT, false},
+      {"requested", TSRI_LEFT, true},
+      {"why not", TSRI_NAME, true},
+      {"mapping", TSRI_NOTE, true},
+      {"cycles", TSRI_RIGHT, false}}},
     {"numerics",
      "error figures of each layer",
+     "the run computed no values; run with --numerics sample",
      true,
      "SELECT layer, name, tensor || ' ' || k_from || '-' || k_to, checked_elems, max_ulp, "
      "mean_ulp, "
@@ -116,18 +146,18 @@ static const struct table tables[] = {
      "absorbed_acc, cancelled_steps, cancel_bits, cancel_max "
      "FROM v_numeric WHERE run = ?1 ORDER BY layer, seq",
      NULL,
-     {{"#", TSRI_RIGHT},
-      {"layer", TSRI_NAME},
-      {"tensor, K", TSRI_LEFT},
-      {"elems", TSRI_RIGHT},
-      {"max ULP", TSRI_G3},
-      {"avg ULP", TSRI_G3},
-      {"norm err", TSRI_G3},
-      {"SQNR dB", TSRI_F1},
-      {"bias", TSRI_G3},
-      {"over", TSRI_RIGHT},
-      {"under", TSRI_RIGHT},
-      {"sat", TSRI_RIGHT}}},
+     {{"#", TSRI_RIGHT, false},
+      {"layer", TSRI_NAME, false},
+      {"tensor, K", TSRI_LEFT, false},
+      {"elems", TSRI_RIGHT, false},
+      {"max ULP", TSRI_G3, false},
+      {"avg ULP", TSRI_G3, false},
+      {"norm err", TSRI_G3, false},
+      {"SQNR dB", TSRI_F1, false},
+      {"bias", TSRI_G3, false},
+      {"over", TSRI_RIGHT, true},
+      {"under", TSRI_RIGHT, true},
+      {"sat", TSRI_RIGHT, true}}},
 };
 
 enum { N_TABLES = sizeof tables / sizeof tables[0] };
@@ -145,8 +175,14 @@ static const struct table *find(const char *what, struct tsr_err *err) {
     if (tsr_str_eq(tables[i].name, what)) return &tables[i];
     names[i] = tables[i].name;
   }
-  tsr_err_set(err, TSR_USAGE,
-              "unknown table '%s'; expected runs, layers, stalls, kernels or numerics", what);
+  struct tsr_str list = TSR_STR_INIT;
+  for (size_t i = 0; i < N_TABLES; i++) {
+    tsr_str_add(&list, i == 0 ? "" : i + 1 < N_TABLES ? ", " : " or ");
+    tsr_str_add(&list, names[i]);
+  }
+  tsr_err_set(err, TSR_USAGE, "unknown table '%s'; expected %s", what,
+              list.failed ? "another" : list.p);
+  tsr_str_fini(&list);
   const char *near = tsr_err_nearest(what, names, N_TABLES);
   if (near) tsr_err_hint(err, "did you mean '%s'?", near);
   return NULL;
@@ -209,4 +245,19 @@ enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t r
   if (!taken) return tsr_err_nomem(err);
   *out = taken;
   return TSR_OK;
+}
+
+enum tsr_status tsr_query_show_empty(struct tsr_store *s, const char *what, uint64_t run_id,
+                                     const char **why, struct tsr_err *err) {
+  const struct table *t = find(what, err);
+  if (!t) return TSR_USAGE;
+  struct tsr_query *q = NULL;
+  bool row = false;
+  enum tsr_status status = tsr_store_query(s, t->data, &q, err);
+  if (status != TSR_OK) return status;
+  if (t->of_run) tsr_query_bind_u64(q, 1, run_id);
+  status = tsr_query_step(q, &row, err);
+  tsr_query_close(q);
+  if (status == TSR_OK) *why = row ? NULL : t->empty;
+  return status;
 }

@@ -134,7 +134,9 @@ static error_t parse_config(int key, char *arg, struct argp_state *state) {
   }
   case OPT_YAML: a->yaml = true; return 0;
   case OPT_KEYS: a->keys = true; return 0;
-  case ARGP_KEY_ARG: cmd_usage_error(state, "unexpected argument '%s'", arg); return 0;
+  case ARGP_KEY_ARG:
+    cmd_usage_error(state, "unexpected argument '%s'; -a names the architecture", arg);
+    return 0;
   case ARGP_KEY_END:
     if (!a->arch && !a->keys) cmd_usage_error(state, "--arch is missing");
     return 0;
@@ -159,8 +161,9 @@ static void key_json(void *arg, const char *key, const struct tsr_param *row) {
 
 static void print_key(void *arg, const char *key, const struct tsr_param *row) {
   struct tsr_str *out = arg;
-  tsr_str_addf(out, "%-22s %-10s %s (%s)\n", key, row->def ? row->def : "required", row->doc,
-               row->src);
+  bool sourced = strcmp(row->src, "SRC:assumed") != 0;
+  cmd_wrap(out, 34, "%-22s %-10s %s%s%s%s", key, row->def ? row->def : "required", row->doc,
+           sourced ? " (" : "", sourced ? row->src : "", sourced ? ")" : "");
 }
 
 static void config_json(const struct tsr_machine *m, struct tsr_str *out) {

@@ -22,10 +22,18 @@ static error_t parse_presets(int key, char *arg, struct argp_state *state) {
   return 0;
 }
 
-static void row(struct cmd_ctx *ctx, struct tsr_str *out, bool *first, const char *kind,
-                const char *name, const char *doc) {
+enum { NAME_WIDTH = 23, KIND_WIDTH = 9, COLUMNS = 100 };
+
+/* name_width: of the names of a list. Where they leave a text little room, a long one
+ * stands below its name. */
+static void row_wide(struct cmd_ctx *ctx, struct tsr_str *out, bool *first, const char *kind,
+                     int name_width, const char *name, const char *doc) {
   if (!ctx->json) {
-    tsr_str_addf(out, "%-9s %-24s %s\n", kind, name, doc);
+    size_t at = KIND_WIDTH + 1 + (size_t)name_width + 1;
+    if (at > COLUMNS / 2 && at + strlen(doc) > COLUMNS)
+      cmd_wrap(out, KIND_WIDTH + 3, "%-9s %s\n%*s%s", kind, name, KIND_WIDTH + 3, "", doc);
+    else
+      cmd_wrap(out, at, "%-9s %-*s %s", kind, name_width, name, doc);
     return;
   }
   tsr_str_addf(out, "%s{\"kind\": \"%s\", \"name\": ", *first ? "" : ", ", kind);
@@ -34,6 +42,11 @@ static void row(struct cmd_ctx *ctx, struct tsr_str *out, bool *first, const cha
   tsr_str_add_json(out, doc);
   tsr_str_add(out, "}");
   *first = false;
+}
+
+static void row(struct cmd_ctx *ctx, struct tsr_str *out, bool *first, const char *kind,
+                const char *name, const char *doc) {
+  row_wide(ctx, out, first, kind, NAME_WIDTH, name, doc);
 }
 
 static enum tsr_status finish(struct cmd_ctx *ctx, struct tsr_str *out) {
@@ -93,8 +106,7 @@ static void show_components(struct cmd_ctx *ctx, struct tsr_str *out, bool *firs
     const struct tsr_component *c = tsr_models_at(i);
     row(ctx, out, first, "component", c->kind, c->doc);
     for (size_t k = 0; !ctx->json && c->counters && c->counters[k].name; k++)
-      tsr_str_addf(out, "            counter %-16s %s\n", c->counters[k].name,
-                   c->counters[k].doc);
+      cmd_wrap(out, 38, "          counter %-16s %s", c->counters[k].name, c->counters[k].doc);
   }
   for (int c = 0; c < TSR_CAUSE_COUNT; c++)
     row(ctx, out, first, "cause", tsr_engine_state_name(TSR_STATE_CAUSE0 + c),
@@ -104,8 +116,13 @@ static void show_components(struct cmd_ctx *ctx, struct tsr_str *out, bool *firs
 static void show_formats(struct cmd_ctx *ctx, struct tsr_str *out, bool *first) {
   for (size_t i = 0; i < tsr_format_count(); i++)
     row(ctx, out, first, "format", tsr_format_at(i)->name, tsr_format_at(i)->doc);
+  int width = 0;
+  for (size_t i = 0; i < tsr_mma_count(); i++) {
+    int n = (int)strlen(tsr_mma_at(i)->name);
+    width = n > width ? n : width;
+  }
   for (size_t i = 0; i < tsr_mma_count(); i++)
-    row(ctx, out, first, "mma", tsr_mma_at(i)->name, tsr_mma_at(i)->doc);
+    row_wide(ctx, out, first, "mma", width, tsr_mma_at(i)->name, tsr_mma_at(i)->doc);
 }
 
 struct assumed { struct cmd_ctx *ctx; struct tsr_str *out; bool *first; };
@@ -142,7 +159,11 @@ static void show_assumed_presets(struct assumed *a) {
 
 static void show_isa(struct cmd_ctx *ctx, struct tsr_str *out, bool *first) {
   if (!ctx->json) {
-    tsr_isa_manual(out);
+    struct tsr_str manual = TSR_STR_INIT;
+    tsr_isa_manual(&manual);
+    if (manual.p) cmd_wrap_text(out, 16, manual.p);
+    out->failed = out->failed || manual.failed;
+    tsr_str_fini(&manual);
     return;
   }
   for (int op = 0; op < TSR_ISA_OP_COUNT; op++)

@@ -48,6 +48,37 @@ static error_t parse_run(int key, char *arg, struct argp_state *state) {
   }
 }
 
+/* What the array's own cycles are, where the run stored its units and they tell. */
+static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t compute,
+                                  struct tsr_str *out, struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      s,
+      "SELECT coalesce(sum(CASE state WHEN 'busy' THEN cycles END), 0), coalesce(sum(CASE WHEN "
+      "state IN ('fill', 'drain') THEN cycles END), 0) FROM v_units WHERE run = ?1 AND unit LIKE "
+      "'%tile%'",
+      &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row;
+  st = tsr_query_step(q, &row, err);
+  if (!st && row && compute && tsr_query_u64(q, 0) + tsr_query_u64(q, 1) == compute)
+    tsr_str_addf(out, ": %" PRIu64 " streaming, %" PRIu64 " fill and drain", tsr_query_u64(q, 0),
+                 tsr_query_u64(q, 1));
+  tsr_query_close(q);
+  return st;
+}
+
+/* Inferences per second; a large rate with a prefix that stands apart. */
+static void rate_text(double per_s, struct tsr_str *out) {
+  char buf[TSR_QUERY_AMOUNT_MAX];
+  if (per_s >= 1e-3 && per_s < 99999.5)
+    tsr_str_addf(out, "%.4g", per_s);
+  else
+    tsr_str_add(out, tsr_query_amount(buf, per_s, 4, ""));
+  tsr_str_add(out, " inferences/s\n");
+}
+
 /* The totals as lines: name, value, unit. */
 static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr_str *out,
                                    struct tsr_err *err) {
@@ -67,19 +98,23 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
   st = tsr_query_step(q, &row, err);
   if (!st && row) {
     bool changed = !tsr_query_is_null(q, 14);
-    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles (%" PRIu64 " compute, %" PRIu64
-                      " stalled), %.6g ms, %.5g inferences/s\n",
-                 tsr_query_text(q, 11), tsr_query_text(q, 10), changed ? " with " : "",
+    char amount[4][TSR_QUERY_AMOUNT_MAX];
+    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles, %s, ", tsr_query_text(q, 11),
+                 tsr_query_text(q, 10), changed ? " with " : "",
                  changed ? tsr_query_text(q, 14) : "", tsr_query_u64(q, 0),
-                 tsr_query_u64(q, 12), tsr_query_u64(q, 13), tsr_query_double(q, 1) * 1e3,
-                 tsr_query_double(q, 7));
+                 tsr_query_amount(amount[0], tsr_query_double(q, 1), 4, "s"));
+    rate_text(tsr_query_double(q, 7), out);
+    tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
+    st = split_text(s, run, tsr_query_u64(q, 12), out, err);
+    tsr_str_addf(out, "; %" PRIu64 " stalled\n", tsr_query_u64(q, 13));
     tsr_str_addf(out,
-                 "utilization %.1f %%, tensor active %.1f %%, %.4g GMAC, DRAM read %.4g MB, "
-                 "written %.4g MB\n",
+                 "utilization %.1f %%, tensor active %.1f %%, %s, DRAM read %s, written %s\n",
                  tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,
-                 tsr_query_double(q, 4) * 1e-9, tsr_query_double(q, 5) * 1e-6,
-                 tsr_query_double(q, 6) * 1e-6);
-    tsr_str_addf(out, "simulated in %.3f s, %" PRIu64 " events\n", tsr_query_double(q, 9),
+                 tsr_query_amount(amount[0], tsr_query_double(q, 4), 4, "MAC"),
+                 tsr_query_amount(amount[1], tsr_query_double(q, 5), 4, "B"),
+                 tsr_query_amount(amount[2], tsr_query_double(q, 6), 4, "B"));
+    tsr_str_addf(out, "simulated in %s, %" PRIu64 " events\n",
+                 tsr_query_amount(amount[3], tsr_query_double(q, 9), 3, "s"),
                  tsr_query_u64(q, 8));
   }
   tsr_query_close(q);

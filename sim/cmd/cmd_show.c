@@ -1,5 +1,6 @@
 /* show, roofline: what the store holds. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/picture/picture.h"
@@ -10,6 +11,7 @@
 #include "sim/cmd/cmd.h"
 
 enum { OPT_CSV = 256 };
+#define TABLES "runs, layers, units, stalls, kernels or numerics"
 
 struct show_args {
   const char *what, *run;
@@ -29,7 +31,7 @@ static error_t parse_show(int key, char *arg, struct argp_state *state) {
     return 0;
   case ARGP_KEY_END:
     if (!a->what)
-      cmd_usage_error(state, "show takes a table: runs, layers, stalls, kernels, numerics");
+      cmd_usage_error(state, "show takes a table: " TABLES);
     if (a->run && !strcmp(a->what, "runs"))
       cmd_usage_error(state, "show runs takes no run, got '%s'", a->run);
     if (a->csv && ((struct cmd_input *)state->input)->ctx->json)
@@ -45,8 +47,9 @@ CMD(show) {
   static const struct argp argp = {
       .options = options,
       .parser = parse_show,
-      .args_doc = "runs|layers|stalls|kernels|numerics [RUN]",
-      .doc = "Prints a table from the store. RUN is a number, a name, or 'last' (the default)."};
+      .args_doc = "TABLE [RUN]",
+      .doc = "Prints a table from the store: " TABLES ". RUN is a number, a name, or 'last' (the "
+             "default)."};
   struct show_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   struct tsr_store *s = NULL;
@@ -59,6 +62,9 @@ CMD(show) {
   if (!st) st = tsr_query_show(s, a.what, run, format, &text, &ctx->err);
   if (!st) st = cmd_print(ctx, text);
   tsr_mem_free(text);
+  const char *why = NULL;
+  if (!st) st = tsr_query_show_empty(s, a.what, run, &why, &ctx->err);
+  if (!st && why && !ctx->quiet) fprintf(stderr, "note: %s\n", why);
   return cmd_close(ctx, s, st);
 }
 

@@ -56,6 +56,7 @@ void cmd_parse(struct cmd_ctx *ctx, const struct argp *argp, int argc, char **ar
   const struct argp top = {
       .parser = parse_child, .args_doc = argp->args_doc, .doc = argp->doc, .children = children};
   struct cmd_input in = {ctx, input};
+  cmd_scan_options(own.options, common_options, argc, argv);
   if (argp_parse(&top, argc, argv, 0, NULL, &in)) exit(tsr_status_exit(TSR_USAGE));
 }
 

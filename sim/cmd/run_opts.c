@@ -19,7 +19,10 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
     o->sets[o->n_sets++] = arg;
     return 0;
   }
-  case ARGP_KEY_ARG: cmd_usage_error(state, "unexpected argument '%s'", arg); return 0;
+  case ARGP_KEY_ARG:
+    cmd_usage_error(state,
+                    "unexpected argument '%s'; -a names the architecture, -w the workload", arg);
+    return 0;
   case ARGP_KEY_END:
     if (!o->arch) cmd_usage_error(state, "--arch is missing");
     if (!o->workload) cmd_usage_error(state, "--workload is missing");

@@ -1,4 +1,5 @@
 /* Every command: its help, its options, its JSON, and output that cannot be written. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -108,6 +109,7 @@ static const struct output outputs[] = {
     {{"rerun", "first"}, "equal"},
     {{"show", "runs"}, "runs"},
     {{"show", "layers", "first"}, "layers"},
+    {{"show", "units", "first"}, "units"},
     {{"show", "stalls", "first"}, NULL},
     {{"show", "kernels", "first"}, NULL},
     {{"show", "numerics", "first"}, NULL},
@@ -229,6 +231,78 @@ static void quiet_says_nothing_but_results_and_errors(void **state) {
   tool_result_fini(&r);
 }
 
+/* The array's own cycles in the closing lines are those of its states. */
+static void a_run_tells_what_its_array_did(void **state) {
+  (void)state;
+  struct tool_result r;
+  uint64_t compute = 0, streaming = 0, fill = 0, stalled = 0;
+  TOOL(&r, "run", "--arch", "systolic-32", "--workload", "gemm:100x200x300", "--quiet");
+  assert_int_equal(r.rc, 0);
+  const char *at = strstr(r.out, "inferences/s\n");
+  assert_non_null(at);
+  assert_int_equal(sscanf(strchr(at, '\n'),
+                          " %" SCNu64 " compute: %" SCNu64 " streaming, %" SCNu64
+                          " fill and drain; %" SCNu64 " stalled",
+                          &compute, &streaming, &fill, &stalled),
+                   4);
+  assert_int_equal(streaming + fill, compute);
+  assert_true(fill > 0);
+  assert_int_equal(streaming, tool_sql_int("tessera.db", "SELECT sum(cycles) FROM v_units WHERE "
+                                                         "unit LIKE '%tile0' AND state='busy'"));
+  assert_int_equal(compute + stalled, tool_sql_int("tessera.db", "SELECT cycles FROM v_runs"));
+  tool_result_fini(&r);
+  TOOL(&r, "run", "--arch", "systolic-32", "--workload", "gemm:9x9x9", "--trace", "off");
+  assert_non_null(strstr(r.out, " compute; "));
+  tool_result_fini(&r);
+}
+
+static void a_table_without_rows_is_a_note(void **state) {
+  (void)state;
+  static const char *const tables[][2] = {{"numerics", "run with --numerics sample"},
+                                          {"units", "run with --trace summary"}};
+  TOOL_EXPECT(0, "run", "--arch", "systolic-32", "--workload", "gemm:9x9x9", "--trace", "off");
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    struct tool_result r;
+    TOOL(&r, "show", tables[i][0]);
+    assert_int_equal(r.rc, 0);
+    assert_int_equal(strncmp(r.err, "note: ", 6), 0);
+    assert_non_null(strstr(r.err, tables[i][1]));
+    assert_null(strstr(r.out, "note"));
+    tool_result_fini(&r);
+    TOOL(&r, "show", tables[i][0], "--quiet");
+    assert_string_equal(r.err, "");
+    tool_result_fini(&r);
+  }
+}
+
+/* In code points, blanks at an end left out. */
+static void texts_fit_a_hundred_columns(void **state) {
+  (void)state;
+  static const char *const ways[][4] = {{"models"},           {"models", "--isa"},
+                                        {"models", "--assumed"}, {"models", "--formats"},
+                                        {"config", "--keys"}, {"presets"},
+                                        {"show", "runs"},     {"show", "layers"},
+                                        {"show", "units"},    {"show", "kernels"},
+                                        {"show", "numerics"}, {"config", "-a", "systolic-128"}};
+  TOOL_EXPECT(0, "run", "--arch", "systolic-128", "--workload", "mobilenetv2", "--name",
+              "a-name-of-many-letters-for-one-run", "--set", "dram.bandwidth=301GB/s", "--set",
+              "sram.a.size=16MiB", "--numerics", "sample");
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    struct tool_result r;
+    TOOL(&r, ways[i][0], ways[i][1], ways[i][2]);
+    assert_int_equal(r.rc, 0);
+    size_t columns = 0;
+    for (const char *p = r.out; *p; p++) {
+      columns = *p == '\n' ? 0 : columns + (((unsigned char)*p & 0xc0) != 0x80);
+      if (columns > 100)
+        fail_msg("%s %s: a line of more than 100 columns", ways[i][0],
+                 ways[i][1] ? ways[i][1] : "");
+    }
+    assert_null(strstr(r.out, "SRC:assumed"));
+    tool_result_fini(&r);
+  }
+}
+
 static void the_version_is_one_line(void **state) {
   (void)state;
   struct tool_result r;
@@ -251,6 +325,9 @@ int main(void) {
                                       tool_leave),
       cmocka_unit_test_setup_teardown(quiet_says_nothing_but_results_and_errors, tool_enter,
                                       tool_leave),
+      cmocka_unit_test_setup_teardown(a_run_tells_what_its_array_did, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(a_table_without_rows_is_a_note, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(texts_fit_a_hundred_columns, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(the_version_is_one_line, tool_enter, tool_leave)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

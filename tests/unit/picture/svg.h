@@ -10,4 +10,8 @@ void svg_well_formed(const char *svg);
 /* No upright text on another, none outside 1290 x height. */
 void svg_texts_apart(const char *svg, double height);
 
+/* How many upright texts of the classes that begin with `class` a roof, a slope or a
+ * whisker passes through. */
+size_t svg_texts_crossed(const char *svg, const char *class);
+
 #endif

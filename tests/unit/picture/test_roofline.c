@@ -160,8 +160,54 @@ static void every_scene_is_drawn_whole_and_legible(void **state) {
     assert_null(strstr(svg, "\"inf"));
     svg_well_formed(svg);
     svg_texts_apart(svg, 800);
+    if (svg_texts_crossed(svg, "roof") || svg_texts_crossed(svg, "point"))
+      fail_msg("%s: a line passes through %zu and %zu labels", rows[i].what,
+               svg_texts_crossed(svg, "roof"), svg_texts_crossed(svg, "point"));
+    /* What mix means is told where it stands. */
+    assert_int_equal(!strstr(svg, "ops/s mix"), !strstr(svg, "mix: the roof"));
     tsr_mem_free(svg);
     tsr_err_fini(&err);
+  }
+}
+
+/* By its colour: texts in the plot of several runs have their run's. */
+static void every_run_has_a_label(void **state) {
+  (void)state;
+  struct tsr_err err = TSR_ERR_INIT;
+  const size_t eight = sizeof rows / sizeof rows[0] - 1;
+  char *svg = picture(eight, &err);
+  for (size_t k = 0; k < rows[eight].runs; k++) {
+    char *part = tsr_mem_printf("class=\"point halo\" style=\"fill:%s\"", tsri_colour(k));
+    if (!svg_count(svg, part)) fail_msg("run %zu has no label", k + 1);
+    tsr_mem_free(part);
+  }
+  tsr_mem_free(svg);
+  tsr_err_fini(&err);
+}
+
+static void names_stand_whole_or_end_with_dots(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *shown;
+  } cases[] = {
+      {"thirty characters of one name!", "1 thirty characters of one name!</text>"},
+      {"thirty-one characters of a name", "1 thirty-one characters of a n..</text>"},
+      {"änderung der breite um µ-prozen", "änderung der breite um µ-pro..</text>"},
+      {NULL, "run 1: net.csv, edge.yaml</text>"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct sample s;
+    uint64_t id;
+    char *svg = NULL;
+    teardown(state);
+    setup(state);
+    sample_init(&s, 2, 0, false);
+    s.run.name = cases[i].name;
+    assert_int_equal(tsr_store_put_run(store, &s.run, &id, NULL), TSR_OK);
+    assert_int_equal(tsr_picture_roofline(store, &id, 1, &svg, NULL), TSR_OK);
+    if (!strstr(svg, cases[i].shown)) fail_msg("no '%s'", cases[i].shown);
+    sample_fini(&s);
+    tsr_mem_free(svg);
   }
 }
 
@@ -269,6 +315,8 @@ int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
       T(every_scene_is_drawn_whole_and_legible),
+      T(every_run_has_a_label),
+      T(names_stand_whole_or_end_with_dots),
       T(a_point_stands_where_its_figures_say),
       T(no_point_is_above_its_roof),
       T(numbers_have_three_digits_and_a_prefix),

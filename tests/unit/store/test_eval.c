@@ -108,10 +108,13 @@ static void a_store_of_the_first_schema_keeps_its_figures(void **state) {
       tsri_store_exec(
           s,
           "INSERT INTO run(run_id, created_utc, arch, workload, model, status, "
-          "version, seed, cycles, overlap_cycles) VALUES(1, 't', 'a', 'w', 'event', "
-          "'ok', '0', 1, 10, 0);"
+          "version, seed, cycles, overlap_cycles, macs, executed_macs, dram_read_bytes, "
+          "dram_write_bytes, sram_read_bytes, sram_write_bytes) "
+          "VALUES(1, 't', 'a', 'w', 'event', 'ok', '0', 1, 10, 0, 0, 0, 0, 0, 0, 0);"
           "INSERT INTO layer(run_id, layer, name, op, cycles, compute_cycles, "
-          "stall_cycles) VALUES(1, 0, 'l', 'gemm', 10, 10, 0);"
+          "stall_cycles, macs, executed_macs, dram_read_bytes, dram_write_bytes, "
+          "sram_read_bytes, sram_write_bytes) "
+          "VALUES(1, 0, 'l', 'gemm', 10, 10, 0, 0, 0, 0, 0, 0, 0);"
           "INSERT INTO numeric(run_id, layer, seq, tensor, k_from, k_to, "
           "checked_elems, max_ulp) VALUES(1, 0, 0, 'out', 0, 16, 64, 1.25);",
           "filling", NULL),

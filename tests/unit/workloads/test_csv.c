@@ -42,6 +42,10 @@ static const struct bad rows[] = {
     {HEAD "m,a,gemm,1,1,1,1,\nm,b,gemm,1,1,1,1,\nm,a,gemm,1,1,1,1,\n", 4, 3,
      "layer name taken by line 2"},
     {HEAD "m,a,gem,1,1,1,1,\n", 2, 5, "hint: did you mean 'gemm'?"},
+    {HEAD "m,a,depthwise,1,1,1,1,\n", 2, 5, "hint: did you mean 'dwconv'?"},
+    {HEAD "m,a,conv2d,1,1,1,1,\n", 2, 5, "hint: did you mean 'conv'?"},
+    {HEAD "m,a,nothing,1,1,1,1,\n", 2, 5,
+     "expected conv, dwconv, linear, moe_linear, attn_qk, attn_pv, gemm or bmm, got 'nothing'"},
     {HEAD "m,a,CONV,1,1,1,1,\n", 2, 5, "unknown op"},
     {HEAD "m,a,,1,1,1,1,\n", 2, 5, "unknown op"},
     /* numbers */
@@ -73,6 +77,9 @@ static const struct bad rows[] = {
     {GEO "m,a,conv,9,2,18,1,,2,5,5,4,3,3,,,,,,,\n", 2, 12, "expected 4, got '2'"},
     {GEO "m,a,conv,9,4,9,1,,2,5,5,4,3,3,,,,,,,\n", 2, 14, "expected 18, got '9'"},
     {GEO "m,a,conv,9,4,18,2,,2,5,5,4,3,3,,,,,,,\n", 2, 17, "expected 1, got '2'"},
+    {GEO "m,a,conv,,4,18,2,,2,5,5,4,3,3,,,,,,,\n", 2, 16, "expected 1, got '2'"},
+    {GEO "m,a,conv,,,,,,,,,,,,,,,,,,\n", 2, 10, "M is empty"},
+    {GEO "m,a,linear,,4,18,1,,2,5,5,4,3,3,,,,,,,\n", 2, 21, "in_c in a row of op linear"},
     {GEO "m,a,conv,9,4,18,1,,2,5,5,4,3,3,0,,,,,,\n", 2, 32, "stride_h is zero"},
     {GEO "m,a,conv,9,4,18,1,,2,5,5,4,3,3,,,,-1,,,\n", 2, 35, "pad_l is negative"},
     {GEO "m,a,conv,9,4,18,1,,2,5,5,4,6,3,,,,,,,\n", 2, 20,
@@ -193,6 +200,20 @@ static void geometry_is_kept_and_its_defaults_are_one_and_no_padding(void **stat
   tsr_graph_destroy(g);
 }
 
+/* Written, or left to the geometry: one graph. */
+static void sizes_follow_from_the_geometry(void **state) {
+  (void)state;
+  static const char *const ways[] = {GEO "m,b,conv,15,4,9,2,,2,5,7,8,3,3,2,1,1,0,1,0,2\n",
+                                     GEO "m,b,conv,,,,,,2,5,7,8,3,3,2,1,1,0,1,0,2\n",
+                                     GEO "m,b,conv,,4,,2,,2,5,7,8,3,3,2,1,1,0,1,0,2\n"};
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    struct tsr_graph *g = must_read(ways[i]);
+    const struct tsr_op *op = &g->ops[0];
+    assert_true(op->m == 15 && op->n == 4 && op->k == 9 && op->count == 2 && op->has_conv);
+    tsr_graph_destroy(g);
+  }
+}
+
 static void many_layers_are_read_in_linear_time(void **state) {
   (void)state;
   enum { ROWS = 20000, WIDTH = 40 };
@@ -283,6 +304,7 @@ int main(void) {
       cmocka_unit_test(spelling_of_the_text_changes_nothing),
       cmocka_unit_test(after_gives_the_real_dependencies),
       cmocka_unit_test(geometry_is_kept_and_its_defaults_are_one_and_no_padding),
+      cmocka_unit_test(sizes_follow_from_the_geometry),
       cmocka_unit_test(many_layers_are_read_in_linear_time),
       cmocka_unit_test(files_are_read_by_their_columns),
       cmocka_unit_test(reading_survives_every_lack_of_memory),
