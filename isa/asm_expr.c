@@ -144,7 +144,7 @@ static bool unary(struct tsri_asm *s, int depth, tsr_i128 *out) {
   bool negative = false;
   for (; tsri_asm_is(s, '-') || tsri_asm_is(s, '+'); tsri_asm_next(s))
     negative ^= tsri_asm_is(s, '-');
-  tsr_i128 v;
+  tsr_i128 v = 0;
   if (!primary(s, depth, &v)) return false;
   if (negative && !sub(0, v, &v)) return tsri_asm_fault(s, &sign, "%s", too_large);
   *out = v;
@@ -153,7 +153,7 @@ static bool unary(struct tsri_asm *s, int depth, tsr_i128 *out) {
 
 /* Operators of at least this rank, from the left. */
 static bool binary(struct tsri_asm *s, int rank, int depth, tsr_i128 *out) {
-  tsr_i128 left, right;
+  tsr_i128 left = 0, right = 0;
   if (!unary(s, depth, &left)) return false;
   for (const struct op *o; (o = find_op(s)) && o->rank >= rank;) {
     const struct tsri_tok at = s->tok;

@@ -2,7 +2,9 @@
 #include "isa/isa_int.h"
 #include "sim/base/mem.h"
 
-static uint64_t mask(unsigned width) { return width == 64 ? UINT64_MAX : (1ull << width) - 1; }
+static uint64_t mask(unsigned width) {
+  return width == 64 ? UINT64_MAX : (1ull << width) - 1;
+}
 
 static bool fits(const struct tsri_field *f, int64_t v) {
   uint32_t count = tsri_kinds[f->kind].count;

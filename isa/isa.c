@@ -2,7 +2,8 @@
 
 #include "sim/base/mem.h"
 
-#define INST(id, mnemonic, words, doc, fields) {mnemonic, words, doc, {fields{NULL, TSRI_U, 0, 0, 0}}},
+#define INST(id, mnemonic, words, doc, fields) \
+  {mnemonic, words, doc, {fields{NULL, TSRI_U, 0, 0, 0}}},
 #define F(name, kind, word, low, width) {name, TSRI_##kind, word, low, width},
 const struct tsri_row tsri_rows[TSR_ISA_OP_COUNT] = {
 #include "isa/isa.def"
@@ -10,8 +11,8 @@ const struct tsri_row tsri_rows[TSR_ISA_OP_COUNT] = {
 #undef INST
 #undef F
 
-const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1] = {"g", "b",  "oh", "ow", "n",
-                                                            "kh", "kw", "c", NULL};
+const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1] = {"g",  "b",  "oh", "ow", "n",
+                                                            "kh", "kw", "c",  NULL};
 const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1] = {"load", "tile", "store", NULL};
 const char *const tsr_isa_buf_names[TSR_ISA_BUFS + 1] = {"a", "b", "c", NULL};
 static const char *const when_names[TSR_ISA_WHENS + 1] = {"read", "done", NULL};
@@ -30,9 +31,13 @@ const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
     [TSRI_M] = {"s", NULL, TSR_ISA_SEMS, NULL},
 };
 
-const char *tsr_isa_mnemonic(enum tsr_isa_op op) { return tsri_rows[op].mnemonic; }
+const char *tsr_isa_mnemonic(enum tsr_isa_op op) {
+  return tsri_rows[op].mnemonic;
+}
 
-const char *tsr_isa_doc(enum tsr_isa_op op) { return tsri_rows[op].doc; }
+const char *tsr_isa_doc(enum tsr_isa_op op) {
+  return tsri_rows[op].doc;
+}
 
 void tsr_isa_program_fini(struct tsr_program *p) {
   tsr_mem_free(p->inst);
@@ -46,6 +51,5 @@ void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f) {
   }
   struct tsr_inst *i = &p->inst[p->n++];
   i->op = (uint8_t)op;
-  for (int j = 0; j < TSR_ISA_FIELDS_MAX; j++)
-    i->f[j] = tsri_rows[op].field[j].name ? f[j] : 0;
+  for (int j = 0; j < TSR_ISA_FIELDS_MAX; j++) i->f[j] = tsri_rows[op].field[j].name ? f[j] : 0;
 }

@@ -40,8 +40,15 @@ enum {
 /* Axes of the matmul space.  m = b*oh*ow, n, k = kh*kw*c, groups = g; a plain
  * matmul uses g, ow (as m), n and c (as k). */
 enum tsr_isa_axis {
-  TSR_AXIS_G, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_N,
-  TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C, TSR_AXIS_COUNT
+  TSR_AXIS_G,
+  TSR_AXIS_B,
+  TSR_AXIS_OH,
+  TSR_AXIS_OW,
+  TSR_AXIS_N,
+  TSR_AXIS_KH,
+  TSR_AXIS_KW,
+  TSR_AXIS_C,
+  TSR_AXIS_COUNT
 };
 enum tsr_isa_unit { TSR_UNIT_LOAD, TSR_UNIT_TILE, TSR_UNIT_STORE, TSR_ISA_UNITS };
 enum tsr_isa_buf { TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_ISA_BUFS };

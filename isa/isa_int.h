@@ -6,7 +6,17 @@
 #include "sim/base/mem.h"
 
 enum tsri_kind {
-  TSRI_U, TSRI_S, TSRI_T, TSRI_L, TSRI_X, TSRI_B, TSRI_N, TSRI_W, TSRI_P, TSRI_M, TSRI_KINDS
+  TSRI_U,
+  TSRI_S,
+  TSRI_T,
+  TSRI_L,
+  TSRI_X,
+  TSRI_B,
+  TSRI_N,
+  TSRI_W,
+  TSRI_P,
+  TSRI_M,
+  TSRI_KINDS
 };
 
 struct tsri_field {

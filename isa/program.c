@@ -112,8 +112,7 @@ static enum tsr_status check_header(const char *path, const uint8_t *bytes, size
     return tsr_err_set(err, TSR_INPUT,
                        "%s: the program is cut short or too long; expected %llu words, got "
                        "%llu bytes",
-                       path, (unsigned long long)words,
-                       (unsigned long long)(n - HEADER_BYTES));
+                       path, (unsigned long long)words, (unsigned long long)(n - HEADER_BYTES));
   if (get_le(bytes + 16) != tsr_fnv1a(TSR_FNV_INIT, bytes + HEADER_BYTES, n - HEADER_BYTES))
     return tsr_err_set(err, TSR_INPUT, "%s: the program is damaged: its hash does not agree",
                        path);
@@ -134,8 +133,8 @@ enum tsr_status tsr_isa_load(const char *path, const uint8_t *bytes, size_t n,
     size_t used = tsr_isa_decode(words, have, &in);
     if (used == 0) {
       tsr_isa_program_fini(&p);
-      return tsr_err_set(err, TSR_INPUT, "%s: byte %zu: no instruction: word %016llx", path,
-                         at, (unsigned long long)words[0]);
+      return tsr_err_set(err, TSR_INPUT, "%s: byte %zu: no instruction: word %016llx", path, at,
+                         (unsigned long long)words[0]);
     }
     tsr_isa_emit(&p, in.op, in.f);
     at += 8 * used;

@@ -105,10 +105,10 @@ struct tsr_xfer_req { /* DMA: box <-> scratchpad */
   struct tsr_instance *buffer;
 };
 
-struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
-  bool first; /* overwrites c: no partial sum is read */
-  bool last;  /* the result is complete after this one */
+  bool first;               /* overwrites c: no partial sum is read */
+  bool last;                /* the result is complete after this one */
   bool gated; /* no result is written before the unit's `open` was called for it */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
   uint32_t rate; /* products per array element and cycle, along k */
@@ -194,8 +194,8 @@ struct tsr_buffer_ops {
   void (*occupy)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                  uint64_t write);
   /* Facts of the parameters. */
-  uint64_t (*slot_bytes)(const void *params); /* capacity of one of its buffers */
-  uint64_t (*slots)(const void *params);      /* how many buffers it is cut into */
+  uint64_t (*slot_bytes)(const void *params);      /* capacity of one of its buffers */
+  uint64_t (*slots)(const void *params);           /* how many buffers it is cut into */
   uint64_t (*bytes_per_cycle)(const void *params); /* one direction; TSR_UNLIMITED */
 };
 
@@ -226,7 +226,7 @@ struct tsr_port {
 };
 
 struct tsr_component {
-  uint32_t abi; /* TSR_MODEL_ABI */
+  uint32_t abi;     /* TSR_MODEL_ABI */
   const char *kind; /* `tile.systolic` */
   const char *doc;
   size_t state_size, params_size;

@@ -65,8 +65,11 @@ void tsr_preset_hint(const char *kind, const char *name, struct tsr_err *err) {
   if (near)
     tsr_err_hint(err, "did you mean '%s'?", near);
   else if (all.p)
-    tsr_err_hint(err, "presets: %s; a file is given by its path, such as ./%s.yaml", all.p, name);
+    tsr_err_hint(err, "presets: %s; a file is given by its path, such as ./%s.yaml", all.p,
+                 name);
   tsr_str_fini(&all);
 }
 
-const char *tsr_sources_text(void) { return tsri_sources[0].text; }
+const char *tsr_sources_text(void) {
+  return tsri_sources[0].text;
+}

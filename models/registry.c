@@ -8,9 +8,13 @@
 static const struct tsr_component *const components[] = {
     &tsri_dram_simple, &tsri_sram, &tsri_dma_load, &tsri_dma_store, &tsri_tile_systolic};
 
-size_t tsr_models_count(void) { return sizeof components / sizeof components[0]; }
+size_t tsr_models_count(void) {
+  return sizeof components / sizeof components[0];
+}
 
-const struct tsr_component *tsr_models_at(size_t i) { return components[i]; }
+const struct tsr_component *tsr_models_at(size_t i) {
+  return components[i];
+}
 
 const struct tsr_component *tsr_models_find(const char *kind) {
   for (size_t i = 0; i < tsr_models_count(); i++)

@@ -203,11 +203,9 @@ static void read_layer(struct reader *r, struct tsr_op *op) {
 static const char *other_name(const char *word) {
   static const struct {
     const char *theirs, *ours;
-  } names[] = {{"depthwise", "dwconv"},      {"depthwise_conv", "dwconv"},
-               {"dw_conv", "dwconv"},        {"conv2d", "conv"},
-               {"convolution", "conv"},      {"fc", "linear"},
-               {"dense", "linear"},          {"matmul", "gemm"},
-               {"batch_matmul", "bmm"}};
+  } names[] = {{"depthwise", "dwconv"}, {"depthwise_conv", "dwconv"}, {"dw_conv", "dwconv"},
+               {"conv2d", "conv"},      {"convolution", "conv"},      {"fc", "linear"},
+               {"dense", "linear"},     {"matmul", "gemm"},           {"batch_matmul", "bmm"}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (!strcmp(word, names[i].theirs)) return names[i].ours;
   return NULL;
@@ -246,8 +244,8 @@ static bool read_sizes(struct reader *r, struct tsr_op *op, bool geometry) {
   bool good = true;
   for (enum col c = COL_M; c <= COL_COUNT; c++)
     if (!geometry || filled(r, c))
-      good &= tsri_field_u64(r->b, cell(r, c), columns[c].name, 1,
-                             place_u64(op, columns[c].place));
+      good &=
+          tsri_field_u64(r->b, cell(r, c), columns[c].name, 1, place_u64(op, columns[c].place));
   return good;
 }
 

@@ -20,21 +20,21 @@
 #include "sim/base/mem.h"
 
 /* X(id, name, B is a weight, doc) */
-#define TSR_OP_LIST(X)                                                        \
-  X(CONV, "conv", true, "convolution")                                        \
-  X(DWCONV, "dwconv", true, "depthwise convolution: groups = in_c")           \
-  X(LINEAR, "linear", true, "activations times weights")                      \
-  X(MOE_LINEAR, "moe_linear", true, "linear layer of one expert")             \
-  X(ATTN_QK, "attn_qk", false, "queries times keys, count = batch*heads")     \
-  X(ATTN_PV, "attn_pv", false, "probabilities times values")                  \
-  X(GEMM, "gemm", true, "a plain matmul")                                     \
+#define TSR_OP_LIST(X)                                                    \
+  X(CONV, "conv", true, "convolution")                                    \
+  X(DWCONV, "dwconv", true, "depthwise convolution: groups = in_c")       \
+  X(LINEAR, "linear", true, "activations times weights")                  \
+  X(MOE_LINEAR, "moe_linear", true, "linear layer of one expert")         \
+  X(ATTN_QK, "attn_qk", false, "queries times keys, count = batch*heads") \
+  X(ATTN_PV, "attn_pv", false, "probabilities times values")              \
+  X(GEMM, "gemm", true, "a plain matmul")                                 \
   X(BMM, "bmm", false, "a matmul of two activations")
 
 enum tsr_op_kind {
 #define TSR_OP_ENUM(id, name, w, doc) TSR_OP_##id,
   TSR_OP_LIST(TSR_OP_ENUM)
 #undef TSR_OP_ENUM
-  TSR_OP_KIND_COUNT_
+      TSR_OP_KIND_COUNT_
 };
 const char *tsr_op_kind_name(enum tsr_op_kind k);
 bool tsr_op_kind_b_is_weight(enum tsr_op_kind k);
@@ -57,15 +57,15 @@ struct tsr_op {
   const char *sparsity; /* as written in the source (`2:4`), "" = dense */
   size_t n_after;       /* operators this one depends on, indices below its own */
   const size_t *after;
-  struct tsr_pos pos;   /* of its row, for messages */
+  struct tsr_pos pos; /* of its row, for messages */
 };
 
 struct tsr_graph {
   struct tsr_arena *arena;
-  const char *name;   /* the model of an own list or zoo entry, `gemm:…` as written, else the
-                         file's name without folder and `.csv` */
-  const char *text;   /* the full source text, stored with a run */
-  uint64_t batch;      /* inferences that the graph computes at once */
+  const char *name; /* the model of an own list or zoo entry, `gemm:…` as written, else the
+                       file's name without folder and `.csv` */
+  const char *text; /* the full source text, stored with a run */
+  uint64_t batch;   /* inferences that the graph computes at once */
   size_t n_ops;
   struct tsr_op *ops;
 };
@@ -84,8 +84,8 @@ enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
 /* Reads a workload by what the user wrote: `gemm:MxNxK[,MxNxK…]`, a zoo name
  * (bare), or a path of a CSV file (recognised as SCALE-Sim convolution, SCALE-Sim
  * M,N,K or our own format by its columns).  `batch` 0 = as in the source; else
- * so many times its batch: multiplies m of weight operators (and conv.batch) and count of the others.
- * `text` (may be NULL): use this text instead of opening the file or the zoo.
+ * so many times its batch: multiplies m of weight operators (and conv.batch) and count of the
+ * others. `text` (may be NULL): use this text instead of opening the file or the zoo.
  * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in; TSR_INPUT:
  * the text, or a file that cannot be read.  Warnings go to err.  *out is created
  * (tsr_graph_destroy), unchanged on failure. */

@@ -240,13 +240,18 @@ static bool label_near(struct canvas *c, const struct axes *a, const struct roof
                        const struct point *p, const char *text, enum strict strict,
                        double away) {
   double w = tsri_text_box(text, label_px, 0, 0).w, e = p->r * 0.8 + 3 + away;
-  const double places[][2] = {
-      {p->px + p->r + 5, p->py + 4},     {p->px - p->r - 5 - w, p->py + 4},
-      {p->px - w / 2, p->py - p->r - away - 6}, {p->px - w / 2, p->py + p->r + away + 15},
-      {p->px + e, p->py - e},            {p->px + e, p->py + e + 10},
-      {p->px - e - w, p->py - e},        {p->px - e - w, p->py + e + 10},
-      {p->px + e, p->py - e - 14},       {p->px + e, p->py + e + 24},
-      {p->px - e - w, p->py - e - 14},   {p->px - e - w, p->py + e + 24}};
+  const double places[][2] = {{p->px + p->r + 5, p->py + 4},
+                              {p->px - p->r - 5 - w, p->py + 4},
+                              {p->px - w / 2, p->py - p->r - away - 6},
+                              {p->px - w / 2, p->py + p->r + away + 15},
+                              {p->px + e, p->py - e},
+                              {p->px + e, p->py + e + 10},
+                              {p->px - e - w, p->py - e},
+                              {p->px - e - w, p->py + e + 10},
+                              {p->px + e, p->py - e - 14},
+                              {p->px + e, p->py + e + 24},
+                              {p->px - e - w, p->py - e - 14},
+                              {p->px - e - w, p->py + e + 24}};
   enum { PLACES = sizeof places / sizeof places[0] };
   for (size_t k = 0; k < PLACES; k++) {
     double x = places[k][0], y = places[k][1];
@@ -279,6 +284,7 @@ static bool label_point(struct canvas *c, const struct axes *a, const struct roo
 /* Every run has its share of the labels, its costliest layer's first. */
 static void label_points(struct canvas *c, const struct axes *a, const struct roofline *r) {
   enum { TRIES = 64, LEAST = 2 };
+  TSR_CHECK(r->n_runs > 0);
   size_t share = r->n_runs > LABELS_MAX / LEAST ? LEAST : LABELS_MAX / r->n_runs;
   for (size_t pass = 0; pass < 2; pass++)
     for (size_t run = 0; run < r->n_runs; run++)

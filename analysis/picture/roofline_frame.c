@@ -295,11 +295,13 @@ void tsri_frame_legend(struct canvas *c, const struct roofline *r) {
 void tsri_frame_caption(struct canvas *c, const struct roofline *r) {
   bool mixed = false;
   for (size_t i = 0; i < r->n_roofs; i++) mixed = mixed || tsri_is_mix(&r->roofs[i]);
-  tsri_text(c, "note", "start", 96, 754,
-            "roof(x) = min(peak of the executed formats, x * DRAM bandwidth); x = useful "
-            "operations / DRAM bytes moved, refetches included; an executed MAC is 2 operations.");
+  tsri_text(
+      c, "note", "start", 96, 754,
+      "roof(x) = min(peak of the executed formats, x * DRAM bandwidth); x = useful "
+      "operations / DRAM bytes moved, refetches included; an executed MAC is 2 operations.");
   tsri_text(c, "note", "start", 96, 774,
-            mixed ? "Compulsory intensity: were each operand and the result moved once. mix: the "
-                    "roof of the whole network, sum of MACs / sum of (MACs / peak)."
-                  : "Compulsory intensity: were each operand and the result moved once.");
+            mixed
+                ? "Compulsory intensity: were each operand and the result moved once. mix: the "
+                  "roof of the whole network, sum of MACs / sum of (MACs / peak)."
+                : "Compulsory intensity: were each operand and the result moved once.");
 }

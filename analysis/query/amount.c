@@ -25,8 +25,7 @@ static void significant(char buf[static 48], double v, int digits) {
   }
 }
 
-char *tsr_query_amount(char buf[TSR_QUERY_AMOUNT_MAX], double v, int digits,
-                       const char *unit) {
+char *tsr_query_amount(char buf[TSR_QUERY_AMOUNT_MAX], double v, int digits, const char *unit) {
   const struct scale *s = &scales[!strcmp(unit, "B")];
   size_t p = s->one;
   char text[48];

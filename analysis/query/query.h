@@ -33,8 +33,9 @@ enum tsr_status tsr_query_difference(struct tsr_store *s, uint64_t run_a, uint64
 
 /* `show <what>`: runs (run_id is not looked at), layers, units, stalls, kernels,
  * numerics.  Text: aligned columns, at most 100 wide where the texts in them can
- * be shortened to that, without those that say nothing.  CSV: RFC 4180 with a line of keys, every digit.
- * JSON: {"run_id": …, "<what>": [...]}; for runs what tsr_query_runs_json gives. */
+ * be shortened to that, without those that say nothing.  CSV: RFC 4180 with a line of keys,
+ * every digit. JSON: {"run_id": …, "<what>": [...]}; for runs what tsr_query_runs_json gives.
+ */
 enum tsr_status tsr_query_show(struct tsr_store *s, const char *what, uint64_t run_id,
                                enum tsr_query_format format, char **out, struct tsr_err *err);
 /* An error study of matrix units.  JSON: {"eval_id", "m", "n", "seed", "version",

@@ -9,10 +9,10 @@ typedef enum tsr_status json_fn(struct tsr_store *s, uint64_t run_id, char **out
 struct table {
   const char *name, *doc;
   const char *empty; /* why it may have no row */
-  bool of_run;      /* ?1 is the run */
-  const char *text; /* statement of the text table, a column a heading */
-  const char *data; /* statement of CSV and JSON, named by its keys */
-  json_fn *json;    /* instead of plain rows */
+  bool of_run;       /* ?1 is the run */
+  const char *text;  /* statement of the text table, a column a heading */
+  const char *data;  /* statement of CSV and JSON, named by its keys */
+  json_fn *json;     /* instead of plain rows */
   struct tsri_heading headings[16];
 };
 
@@ -23,11 +23,11 @@ static enum tsr_status runs_json(struct tsr_store *s, uint64_t run_id, char **ou
 }
 
 /* The --set assignments of a run, in one line. */
-#define CHANGES                                                              \
+#define CHANGES                                                               \
   "(SELECT replace(text, char(10), ' ') FROM v_inputs i WHERE i.run = r.run " \
   "AND i.role = 'changes')"
 /* Work first, then what a unit waited for, then nothing to do. */
-#define RANK                                                                           \
+#define RANK                                                                          \
   "CASE state WHEN 'busy' THEN 0 WHEN 'fill' THEN 1 WHEN 'drain' THEN 2 WHEN 'idle' " \
   "THEN 4 ELSE 3 END"
 #define WHAT "CASE " RANK " WHEN 3 THEN 'stalled: ' || state ELSE state END"

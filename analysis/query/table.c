@@ -87,6 +87,7 @@ static bool says_nothing(const struct grid *g, size_t column) {
 }
 
 static void leave_out(struct grid *g) {
+  TSR_CHECK(g->columns == 0 || g->widths);
   for (size_t i = 0; i < g->columns; i++)
     if (g->h[i].optional && says_nothing(g, i)) g->widths[i] = 0;
 }
@@ -102,6 +103,7 @@ static size_t *widest(struct grid *g, enum tsri_cell kind, size_t least) {
 
 /* Takes from the columns in the order of the table above until a line fits. */
 static void fit(struct grid *g) {
+  TSR_CHECK(g->columns == 0 || g->widths);
   size_t line = 0;
   for (size_t i = 0; i < g->columns; i++) line += g->widths[i] ? g->widths[i] + GAP : 0;
   for (size_t k = 0; k < sizeof gives / sizeof gives[0]; k++)

@@ -142,7 +142,7 @@ const struct tsr_format *tsr_draw_table_format(const struct tsr_draw_table *t) {
 static uint64_t code_of(struct tsr_draw_table *t, int32_t steps, float *from) {
   const struct tsr_format *f = t->f;
   float x = (float)tsr_rng_normal_of(steps);
-  size_t place = (size_t)(steps + TSR_RNG_STEPS);
+  int32_t place = steps + TSR_RNG_STEPS;
   if (!t->codes) return tsr_draw_quantise(f, x, TSR_DRAW_INT_SCALE, from);
   if (!t->known[place]) {
     t->codes[place] = (uint32_t)tsr_draw_quantise(f, x, TSR_DRAW_INT_SCALE, from);

@@ -148,6 +148,26 @@ static double double_of(const struct tsr_num *v) {
   return tsr_ref_double(&r);
 }
 
+static bool study_make(struct study *t) {
+  const struct tsr_study *s = t->s;
+  t->value_a = tsr_mem_array(s->k, sizeof *t->value_a);
+  t->value_b = tsr_mem_array(s->k, sizeof *t->value_b);
+  t->size_a = tsr_mem_array(s->k, sizeof *t->size_a);
+  t->size_b = tsr_mem_array(s->k, sizeof *t->size_b);
+  return t->value_a && t->value_b && t->size_a && t->size_b &&
+         side_make(&t->a, s->unit, s->unit->a, s->m, s->k) &&
+         side_make(&t->b, s->unit, s->unit->b, s->n, s->k);
+}
+
+static void study_free(struct study *t) {
+  side_free(&t->a);
+  side_free(&t->b);
+  tsr_mem_free(t->value_a);
+  tsr_mem_free(t->value_b);
+  tsr_mem_free(t->size_a);
+  tsr_mem_free(t->size_b);
+}
+
 static double magnitude(double v) {
   return v < 0 ? -v : v;
 }
@@ -211,30 +231,19 @@ enum tsr_status tsr_study_run(const struct tsr_study *s, struct tsr_study_result
   memset(out, 0, sizeof *out);
   tsr_check_init(&out->check, s->unit->acc);
   out->bound = tsr_check_bound(s->unit, s->k, 1);
-  t.value_a = tsr_mem_array(s->k, sizeof *t.value_a);
-  t.value_b = tsr_mem_array(s->k, sizeof *t.value_b);
-  t.size_a = tsr_mem_array(s->k, sizeof *t.size_a);
-  t.size_b = tsr_mem_array(s->k, sizeof *t.size_b);
-  enum tsr_status st = TSR_OK;
-  if (!t.value_a || !t.value_b || !t.size_a || !t.size_b ||
-      !side_make(&t.a, s->unit, s->unit->a, s->m, s->k) ||
-      !side_make(&t.b, s->unit, s->unit->b, s->n, s->k))
-    st = tsr_err_nomem(err);
-  if (!st) {
+  enum tsr_status st;
+  if (study_make(&t)) {
     fill(&t, &t.a, false);
     fill(&t, &t.b, true);
     st = all_results(&t, err);
+  } else {
+    st = tsr_err_nomem(err);
   }
   double norm = t.from2 > 0 ? __builtin_sqrt(t.from2) : __builtin_nan("");
   out->quantisation_err = __builtin_sqrt(t.err2) / norm;
   out->unquantised_err = __builtin_sqrt(t.unq2) / norm;
   out->check.swamped_terms = out->stats.swamped_terms;
-  side_free(&t.a);
-  side_free(&t.b);
-  tsr_mem_free(t.value_a);
-  tsr_mem_free(t.value_b);
-  tsr_mem_free(t.size_a);
-  tsr_mem_free(t.size_b);
+  study_free(&t);
   return st;
 }
 

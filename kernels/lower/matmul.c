@@ -3,11 +3,8 @@
 
 static struct tsri_dim along(const struct tsr_shape *s, const struct tsr_mapping *m,
                              enum tsr_isa_axis x) {
-  return (struct tsri_dim){.size = s->size[x],
-                           .extent = m->tile[x],
-                           .step = 1,
-                           .follow = {{x, 1}},
-                           .n_follow = 1};
+  return (struct tsri_dim){
+      .size = s->size[x], .extent = m->tile[x], .step = 1, .follow = {{x, 1}}, .n_follow = 1};
 }
 
 void tsri_describe_matmul(const struct tsr_shape *s, const struct tsr_mapping *m,

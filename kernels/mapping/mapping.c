@@ -6,7 +6,9 @@
 
 const char *const tsr_flow_names[] = {"os", "ws", "is", NULL};
 
-static uint64_t product3(const uint64_t *v, int a, int b, int c) { return v[a] * v[b] * v[c]; }
+static uint64_t product3(const uint64_t *v, int a, int b, int c) {
+  return v[a] * v[b] * v[c];
+}
 
 bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
   for (int i = 0; i < TSR_AXIS_COUNT; i++)
@@ -14,8 +16,8 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
   return x->conv == y->conv && x->in_h == y->in_h && x->in_w == y->in_w &&
          x->stride_h == y->stride_h && x->stride_w == y->stride_w && x->dil_h == y->dil_h &&
          x->dil_w == y->dil_w && x->pad_t == y->pad_t && x->pad_l == y->pad_l &&
-         x->a_bytes == y->a_bytes && x->b_bytes == y->b_bytes &&
-         x->acc_bytes == y->acc_bytes && x->out_bytes == y->out_bytes;
+         x->a_bytes == y->a_bytes && x->b_bytes == y->b_bytes && x->acc_bytes == y->acc_bytes &&
+         x->out_bytes == y->out_bytes;
 }
 
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
@@ -46,8 +48,8 @@ void tsri_input_span(const struct tsr_shape *s, const uint64_t *tile, bool heigh
   *step = 1;
 }
 
-void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m,
-                            bool height, uint64_t *extent, uint64_t *step) {
+void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m, bool height,
+                            uint64_t *extent, uint64_t *step) {
   tsri_input_span(s, m->tile, height, extent, step);
 }
 

@@ -48,11 +48,11 @@ struct tsr_map_loop {
 
 struct tsr_mapping {
   enum tsr_dataflow flow;
-  uint64_t tile[TSR_AXIS_COUNT]; /* elements of each axis that a tile holds */
-  uint32_t n_loops;              /* loops with more than one trip */
-  struct tsr_map_loop loop[TSR_AXIS_COUNT]; /* outer to inner */
+  uint64_t tile[TSR_AXIS_COUNT];                /* elements of each axis that a tile holds */
+  uint32_t n_loops;                             /* loops with more than one trip */
+  struct tsr_map_loop loop[TSR_AXIS_COUNT];     /* outer to inner */
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
-  uint64_t array_rows, array_cols; /* elements along each */
+  uint64_t array_rows, array_cols;              /* elements along each */
   uint64_t k_cut; /* partial sums meet after this many k within a tile; 0: never */
 };
 
@@ -66,8 +66,8 @@ uint64_t tsr_mapping_tile_k(const struct tsr_mapping *m);
 
 /* Input rows (height) or columns that a tile of a convolution touches: `extent` of
  * them, `step` apart. */
-void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m,
-                            bool height, uint64_t *extent, uint64_t *step);
+void tsr_mapping_input_span(const struct tsr_shape *s, const struct tsr_mapping *m, bool height,
+                            uint64_t *extent, uint64_t *step);
 /* Bytes that one tile takes in scratchpad a, b, c. */
 void tsr_mapping_tile_bytes(const struct tsr_shape *s, const struct tsr_mapping *m,
                             uint64_t bytes[3]);

@@ -24,7 +24,7 @@ struct search {
   struct axis3 m[LIST_MAX], k[LIST_MAX];
   uint64_t n[LIST_MAX], g[LIST_MAX];
   int n_m, n_k, n_n, n_g;
-  bool found, choosing, chosen; /* choosing: the second pass */
+  bool found, choosing, chosen;   /* choosing: the second pass */
   double best_compute, best_cost; /* of the fastest tiling */
   double cost, bytes;             /* of the chosen one */
   uint64_t best[TSR_AXIS_COUNT];
@@ -61,7 +61,7 @@ static void list_m(struct search *q) {
   q->m[q->n_m++] = (struct axis3){{B, H, W}};
   powers(B, 1, v, &n);
   for (int i = n; i-- > 0 && q->n_m < 24;) q->m[q->n_m++] = (struct axis3){{v[i], H, W}};
-  for (uint64_t h = H - 1; h >= 1 && q->n_m < 64; h = h > 16 ? h - h / 16 : h - 1)
+  for (uint64_t h = H - 1; h >= 1 && q->n_m<64; h = h> 16 ? h - h / 16 : h - 1)
     q->m[q->n_m++] = (struct axis3){{1, h, W}};
   if (H > 1 && q->n_m >= 64) q->m[q->n_m++] = (struct axis3){{1, 1, W}};
   n = 0;
@@ -125,8 +125,7 @@ static double compute_cycles(const struct search *q, const uint64_t *tile) {
   double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
   double folds, stream;
   switch (t->flow) {
-  case TSR_FLOW_OS:
-    return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + skew);
+  case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + skew);
   case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
     folds = g * m * n * k;
     stream = g * M * n * k;
@@ -155,7 +154,8 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
   tsri_tile_bytes(s, tile, bytes);
   bytes[2] = bytes[2] / s->acc_bytes * s->out_bytes;
   uint64_t chans = tile[TSR_AXIS_G] * tile[TSR_AXIS_C];
-  bool all_chans = s->conv ? chans == z[TSR_AXIS_G] * z[TSR_AXIS_C] : tile[TSR_AXIS_C] == z[TSR_AXIS_C];
+  bool all_chans =
+      s->conv ? chans == z[TSR_AXIS_G] * z[TSR_AXIS_C] : tile[TSR_AXIS_C] == z[TSR_AXIS_C];
   uint64_t run[3] = {(s->conv ? chans : tile[TSR_AXIS_C]) * s->a_bytes,
                      tile[TSR_AXIS_N] * s->b_bytes,
                      tile[TSR_AXIS_N] * (s->conv ? tile[TSR_AXIS_G] : 1) * s->out_bytes};
@@ -168,10 +168,10 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
 
 /* How often things happen under a tiling and a loop order. */
 struct counts {
-  double bytes;     /* DRAM traffic, all of it */
-  double each[3];   /* of one tile of a, b, c */
-  double steps;     /* tiles multiplied */
-  double results;   /* tiles of c */
+  double bytes;   /* DRAM traffic, all of it */
+  double each[3]; /* of one tile of a, b, c */
+  double steps;   /* tiles multiplied */
+  double results; /* tiles of c */
 };
 
 static struct counts count(const struct search *q, const uint64_t *tile, bool m_outer) {
@@ -207,11 +207,11 @@ static double cost_of(const struct search *q, double compute, const struct count
   double skew = (double)(t->rows + t->cols - 2);
   double first = (c->each[0] + c->each[1]) / rate + latency, last = c->each[2] / rate + latency;
   double stored = c->each[2] * c->results;
-  double loads = overlapped(c->steps, compute,
-                            (c->bytes - stored - c->each[0] - c->each[1]) / rate, latency + S,
-                            (double)tsr_min_u64(t->slots[0], t->slots[1]));
-  double stores = overlapped(c->results, compute, stored / rate, latency + skew,
-                             (double)t->slots[2]);
+  double loads =
+      overlapped(c->steps, compute, (c->bytes - stored - c->each[0] - c->each[1]) / rate,
+                 latency + S, (double)tsr_min_u64(t->slots[0], t->slots[1]));
+  double stores =
+      overlapped(c->results, compute, stored / rate, latency + skew, (double)t->slots[2]);
   double memory = c->bytes / rate + compute / c->steps + latency;
   return fmax(first + fmax(loads, stores) + last, memory);
 }
@@ -323,7 +323,10 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
                                      const char *name, struct tsr_mapping *out,
                                      struct tsr_err *err) {
   static const char bufs[] = "abc";
-  struct search q = {.s = s, .t = t, .M = tsr_shape_m(s), .K = tsr_shape_k(s),
+  struct search q = {.s = s,
+                     .t = t,
+                     .M = tsr_shape_m(s),
+                     .K = tsr_shape_k(s),
                      .least = {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
   list_m(&q);
   list_k(&q);
@@ -338,12 +341,13 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
   for (int i = 0; i < 3; i++) {
     char need[48], have[48];
     if (q.least[i] <= t->slot_bytes[i]) continue;
-    return tsr_err_set(err, TSR_INPUT,
-                       "layer '%s' does not fit: its smallest %s tile in scratchpad %c needs %s, "
-                       "a buffer holds %s",
-                       name, tsr_flow_names[t->flow], bufs[i],
-                       tsr_quantity_print(q.least[i], TSR_UNIT_BYTES, need),
-                       tsr_quantity_print(t->slot_bytes[i], TSR_UNIT_BYTES, have));
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "layer '%s' does not fit: its smallest %s tile in scratchpad %c needs %s, "
+        "a buffer holds %s",
+        name, tsr_flow_names[t->flow], bufs[i],
+        tsr_quantity_print(q.least[i], TSR_UNIT_BYTES, need),
+        tsr_quantity_print(t->slot_bytes[i], TSR_UNIT_BYTES, have));
   }
   return tsr_err_set(err, TSR_INPUT,
                      "layer '%s' does not fit: no %s tile fits scratchpads a, b and c together",

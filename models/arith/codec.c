@@ -52,7 +52,9 @@ static bool table_up(const struct tsr_round_spec *s, uint64_t draw, size_t lo, b
   case TSR_ROUND_RD: return false;
   case TSR_ROUND_ODD: return !(lo & 1);
   case TSR_ROUND_SR: {
-    uint64_t part = (uint64_t)(off / (gap >> BELOW) >> (BELOW - r));
+    tsr_u128 step = gap >> BELOW;
+    TSR_CHECK(step > 0); /* the table ascends */
+    uint64_t part = (uint64_t)(off / step >> (BELOW - r));
     return part != 0 && draw >> (64 - r) >= tsri_mask((unsigned)r) - part + 1;
   }
   case TSR_ROUND_RZ:
@@ -114,7 +116,8 @@ static uint64_t e8m0_round(const struct tsr_format *f, const struct tsr_round_sp
   if (sig && tsri_cut(sig, down, sticky, false, s, draw, &inexact) == 2) e++;
   if (sig && e > E8M0_MAX - E8M0_BIAS) return tsri_overflow(f, s, false, events);
   if (inexact) *events |= TSR_EVENT_INEXACT;
-  if (sig && e >= -E8M0_BIAS) return (uint64_t)(e + E8M0_BIAS);
+  int code = sig ? e + E8M0_BIAS : -1; /* negative: below the least value */
+  if (code >= 0) return (uint64_t)code;
   *events |= TSR_EVENT_INEXACT | TSR_EVENT_UNDERFLOW | TSR_EVENT_SATURATED;
   return 0;
 }

@@ -429,10 +429,9 @@ enum tsr_status tsr_mma_resolve(const char *text, const struct tsr_format *a,
     found = &store->unit;
   }
   if (!found) {
-    enum tsr_status st = tsr_err_set(err, TSR_INPUT,
-                                     "no matrix unit%s%s multiplies %s by %s into %s",
-                                     *text ? " of " : "", text, a->name, b->name,
-                                     acc ? acc->name : "anything");
+    enum tsr_status st =
+        tsr_err_set(err, TSR_INPUT, "no matrix unit%s%s multiplies %s by %s into %s",
+                    *text ? " of " : "", text, a->name, b->name, acc ? acc->name : "anything");
     tsr_err_hint(err, "set tile.formats.acc (int32 for integers, fp32 for floats) or tile.mma");
     return st;
   }

@@ -18,16 +18,27 @@ struct params {
   uint64_t outstanding, burst;
 };
 
-static const struct tsr_param params[] = {
-    {.key = "outstanding", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = OUTSTANDING_MAX, .def = "1024", .offset = offsetof(struct params, outstanding),
-     .uncertainty = "0.5", .doc = "bursts that one engine may have in flight",
-     .src = "SRC:assumed"},
-    {.key = "burst", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 1,
-     .high = 65536, .def = "64B", .offset = offsetof(struct params, burst),
-     .uncertainty = "exact", .doc = "bytes that one DRAM request moves, aligned",
-     .src = "SRC:assumed"},
-    {.key = NULL}};
+static const struct tsr_param params[] = {{.key = "outstanding",
+                                           .type = TSR_PARAM_QUANTITY,
+                                           .unit = TSR_UNIT_COUNT,
+                                           .low = 1,
+                                           .high = OUTSTANDING_MAX,
+                                           .def = "1024",
+                                           .offset = offsetof(struct params, outstanding),
+                                           .uncertainty = "0.5",
+                                           .doc = "bursts that one engine may have in flight",
+                                           .src = "SRC:assumed"},
+                                          {.key = "burst",
+                                           .type = TSR_PARAM_QUANTITY,
+                                           .unit = TSR_UNIT_BYTES,
+                                           .low = 1,
+                                           .high = 65536,
+                                           .def = "64B",
+                                           .offset = offsetof(struct params, burst),
+                                           .uncertainty = "exact",
+                                           .doc = "bytes that one DRAM request moves, aligned",
+                                           .src = "SRC:assumed"},
+                                          {.key = NULL}};
 
 enum { TRANSFERS, BURSTS, USEFUL_BYTES, LATENCY_CYCLES };
 static const struct tsr_counter counters[] = {
@@ -60,13 +71,13 @@ struct state {
   struct tsr_train train;
   uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
-  bool port_limited; /* the scratchpad's port is slower than the memory */
+  bool port_limited;         /* the scratchpad's port is slower than the memory */
   uint64_t busy_until_cycle; /* end of the last span */
   uint64_t done_max_fs;      /* transfers end in order */
   /* window: when the burst `outstanding` before this one ends */
   uint64_t *window_end_fs, slot;
   struct flight flight[IN_FLIGHT_MAX];
-  uint64_t flights; /* started so far */
+  uint64_t flights;    /* started so far */
   struct state *other; /* the engine on the same memory, or NULL */
 };
 
@@ -90,7 +101,9 @@ static enum tsr_status init_store(void *vs, const void *vp, const struct tsr_wir
                                   struct tsr_err *err) {
   return init(vs, vp, w, true, err);
 }
-static void fini(void *vs) { tsr_mem_free(((struct state *)vs)->window_end_fs); }
+static void fini(void *vs) {
+  tsr_mem_free(((struct state *)vs)->window_end_fs);
+}
 
 static uint64_t cycles_of(const struct state *s, uint64_t fs) {
   return s->env->fs_cycle(s->env->engine, fs);
@@ -201,8 +214,8 @@ static void pump(void *arg) {
   if (!more)
     finish(s);
   else
-    e->at(e->engine, tsr_max_u64(open_fs ? open_fs : s->last_start_fs, now), TSR_PRIO_DMA,
-          pump, s);
+    e->at(e->engine, tsr_max_u64(open_fs ? open_fs : s->last_start_fs, now), TSR_PRIO_DMA, pump,
+          s);
 }
 
 /* Whether the buffer's port moves less than the memory. */
@@ -235,7 +248,9 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   pump(s);
 }
 
-static void end(void *vs) { (void)vs; }
+static void end(void *vs) {
+  (void)vs;
+}
 
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
   const struct params *p = vp;

@@ -1,8 +1,8 @@
 #include "models/dma/walk.h"
 
 /* First index j >= 0 with start + j*step >= 0, and how many stay below size. */
-static void clip(int64_t start, uint64_t extent, uint64_t step, uint64_t size,
-                 uint64_t *first, uint64_t *count) {
+static void clip(int64_t start, uint64_t extent, uint64_t step, uint64_t size, uint64_t *first,
+                 uint64_t *count) {
   uint64_t j0 = start < 0 ? tsr_ceil_div(0 - (uint64_t)start, step) : 0;
   uint64_t at = (uint64_t)start + j0 * step; /* in [0, 2^64) by choice of j0 */
   *count = 0;

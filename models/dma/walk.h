@@ -10,13 +10,13 @@
 
 struct tsri_walk {
   uint64_t burst_bytes;
-  uint32_t rank;               /* dimensions left after merging, slowest first */
+  uint32_t rank;                /* dimensions left after merging, slowest first */
   uint64_t count[4], stride[4]; /* in bytes */
   uint64_t index[4];
-  uint64_t run_bytes;          /* contiguous bytes of a run */
-  uint64_t run_addr;           /* of the present run */
-  uint64_t next, last;         /* next and last burst number of the present run */
-  uint64_t useful_bytes;       /* of the whole box, clipped */
+  uint64_t run_bytes;    /* contiguous bytes of a run */
+  uint64_t run_addr;     /* of the present run */
+  uint64_t next, last;   /* next and last burst number of the present run */
+  uint64_t useful_bytes; /* of the whole box, clipped */
   bool empty, end;
 };
 

@@ -5,8 +5,8 @@
  * there at bandwidth/channels (as channels times the bytes at the whole bandwidth,
  * so that no fraction of a B/s is lost), and its last byte arrives max(latency, service)
  * after service began.  Channels pipeline: latency does not occupy them. */
-#include "models/server.h"
 #include "models/models_int.h"
+#include "models/server.h"
 
 enum { CHANNELS_MAX = 256 };
 
@@ -15,22 +15,48 @@ struct params {
 };
 
 static const struct tsr_param params[] = {
-    {.key = "channels", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = CHANNELS_MAX, .def = "8", .offset = offsetof(struct params, channels),
-     .uncertainty = "exact", .doc = "independent channels; bursts take them in turn",
+    {.key = "channels",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = CHANNELS_MAX,
+     .def = "8",
+     .offset = offsetof(struct params, channels),
+     .uncertainty = "exact",
+     .doc = "independent channels; bursts take them in turn",
      .src = "SRC:assumed"},
-    {.key = "bandwidth", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES_PER_S,
-     .low = 1000000, .high = 1000000000000000u, .unlimited = true, .def = "600GB/s",
-     .offset = offsetof(struct params, bandwidth), .uncertainty = "0.1",
-     .doc = "peak of all channels together", .src = "SRC:assumed"},
-    {.key = "latency", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_FS, .low = 0,
-     .high = 1000000000000u, .def = "100ns", .offset = offsetof(struct params, latency),
-     .uncertainty = "0.3", .doc = "from a burst's issue to its last byte, unloaded",
+    {.key = "bandwidth",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_BYTES_PER_S,
+     .low = 1000000,
+     .high = 1000000000000000u,
+     .unlimited = true,
+     .def = "600GB/s",
+     .offset = offsetof(struct params, bandwidth),
+     .uncertainty = "0.1",
+     .doc = "peak of all channels together",
      .src = "SRC:assumed"},
-    {.key = "capacity", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 1024,
-     .high = 1ull << 50, .unlimited = true, .def = "32GiB",
-     .offset = offsetof(struct params, capacity), .uncertainty = "exact",
-     .doc = "what the tensors of a workload must fit in", .src = "SRC:assumed"},
+    {.key = "latency",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_FS,
+     .low = 0,
+     .high = 1000000000000u,
+     .def = "100ns",
+     .offset = offsetof(struct params, latency),
+     .uncertainty = "0.3",
+     .doc = "from a burst's issue to its last byte, unloaded",
+     .src = "SRC:assumed"},
+    {.key = "capacity",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_BYTES,
+     .low = 1024,
+     .high = 1ull << 50,
+     .unlimited = true,
+     .def = "32GiB",
+     .offset = offsetof(struct params, capacity),
+     .uncertainty = "exact",
+     .doc = "what the tensors of a workload must fit in",
+     .src = "SRC:assumed"},
     {.key = NULL}};
 
 enum { READ_BYTES, WRITE_BYTES };
@@ -91,10 +117,18 @@ static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   return s->p->latency > one.quot ? s->p->latency - one.quot : 0;
 }
 
-static uint64_t rate(const void *vp) { return ((const struct params *)vp)->bandwidth; }
-static uint64_t capacity(const void *vp) { return ((const struct params *)vp)->capacity; }
-static uint64_t channels(const void *vp) { return ((const struct params *)vp)->channels; }
-static uint64_t latency(const void *vp) { return ((const struct params *)vp)->latency; }
+static uint64_t rate(const void *vp) {
+  return ((const struct params *)vp)->bandwidth;
+}
+static uint64_t capacity(const void *vp) {
+  return ((const struct params *)vp)->capacity;
+}
+static uint64_t channels(const void *vp) {
+  return ((const struct params *)vp)->channels;
+}
+static uint64_t latency(const void *vp) {
+  return ((const struct params *)vp)->latency;
+}
 
 static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,

@@ -17,22 +17,53 @@ enum { PORTS_1RW, PORTS_1R1W, PORTS_2RW };
 static const char *const ports_names[] = {"1rw", "1r1w", "2rw", NULL};
 
 static const struct tsr_param params[] = {
-    {.key = "size", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 16,
-     .high = 1ull << 50, .offset = offsetof(struct params, size), .uncertainty = "exact",
-     .doc = "capacity, all buffers together", .src = "SRC:assumed"},
-    {.key = "banks", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = 4096, .def = "1", .offset = offsetof(struct params, banks),
-     .uncertainty = "exact", .doc = "banks that work in parallel", .src = "SRC:assumed"},
-    {.key = "width", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_BYTES, .low = 1,
-     .high = 1u << 20, .unlimited = true, .def = "unlimited",
-     .offset = offsetof(struct params, width), .uncertainty = "exact",
-     .doc = "bytes a bank's port moves in one core cycle", .src = "SRC:assumed"},
-    {.key = "ports", .type = TSR_PARAM_ENUM, .names = ports_names, .def = "1r1w",
-     .offset = offsetof(struct params, ports), .uncertainty = "exact",
-     .doc = "ports of a bank", .src = "SRC:assumed"},
-    {.key = "buffers", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = 16, .def = "2", .offset = offsetof(struct params, buffers),
-     .uncertainty = "exact", .doc = "equal parts that are filled and emptied in turn",
+    {.key = "size",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_BYTES,
+     .low = 16,
+     .high = 1ull << 50,
+     .offset = offsetof(struct params, size),
+     .uncertainty = "exact",
+     .doc = "capacity, all buffers together",
+     .src = "SRC:assumed"},
+    {.key = "banks",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = 4096,
+     .def = "1",
+     .offset = offsetof(struct params, banks),
+     .uncertainty = "exact",
+     .doc = "banks that work in parallel",
+     .src = "SRC:assumed"},
+    {.key = "width",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_BYTES,
+     .low = 1,
+     .high = 1u << 20,
+     .unlimited = true,
+     .def = "unlimited",
+     .offset = offsetof(struct params, width),
+     .uncertainty = "exact",
+     .doc = "bytes a bank's port moves in one core cycle",
+     .src = "SRC:assumed"},
+    {.key = "ports",
+     .type = TSR_PARAM_ENUM,
+     .names = ports_names,
+     .def = "1r1w",
+     .offset = offsetof(struct params, ports),
+     .uncertainty = "exact",
+     .doc = "ports of a bank",
+     .src = "SRC:assumed"},
+    {.key = "buffers",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = 16,
+     .def = "2",
+     .offset = offsetof(struct params, buffers),
+     .uncertainty = "exact",
+     .doc = "equal parts that are filled and emptied in turn",
      .src = "SRC:assumed"},
     {.key = NULL}};
 
@@ -56,7 +87,7 @@ struct state {
   uint64_t *counters;
   uint64_t bytes_per_cycle;
   struct tsr_server dma[2]; /* read, write */
-  struct phase phase[2]; /* the one before the latest may still run */
+  struct phase phase[2];    /* the one before the latest may still run */
 };
 
 static uint64_t bytes_per_cycle(const void *vp) {
@@ -74,9 +105,10 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   uint64_t rate = TSR_UNLIMITED;
   if (s->bytes_per_cycle != TSR_UNLIMITED &&
       (!tsr_mul_u64(s->bytes_per_cycle, w->env->clock_hz, &rate) || rate >> 63))
-    return tsr_err_set(err, TSR_INPUT,
-                       "%s: width times banks times clock is too large; expected below 2^63 B/s",
-                       w->self->name);
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "%s: width times banks times clock is too large; expected below 2^63 B/s",
+        w->self->name);
   tsr_server_init(&s->dma[0], rate);
   tsr_server_init(&s->dma[1], rate);
   return TSR_OK;
@@ -153,7 +185,9 @@ static uint64_t slot_bytes(const void *vp) {
   const struct params *p = vp;
   return p->size / p->buffers;
 }
-static uint64_t slots(const void *vp) { return ((const struct params *)vp)->buffers; }
+static uint64_t slots(const void *vp) {
+  return ((const struct params *)vp)->buffers;
+}
 
 static const struct tsr_buffer_ops buffer = {.dma = dma,
                                              .tile = tile,

@@ -53,22 +53,45 @@ struct params {
 };
 
 static const struct tsr_param params[] = {
-    {.key = "rows", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = 65536, .offset = offsetof(struct params, rows), .uncertainty = "exact",
-     .doc = "rows of the array", .src = "SRC:assumed"},
-    {.key = "cols", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = 65536, .offset = offsetof(struct params, cols), .uncertainty = "exact",
-     .doc = "columns of the array", .src = "SRC:assumed"},
-    {.key = "dataflow", .type = TSR_PARAM_ENUM, .names = dataflow_names, .def = "ws",
-     .offset = offsetof(struct params, dataflow), .uncertainty = "exact",
+    {.key = "rows",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = 65536,
+     .offset = offsetof(struct params, rows),
+     .uncertainty = "exact",
+     .doc = "rows of the array",
+     .src = "SRC:assumed"},
+    {.key = "cols",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = 65536,
+     .offset = offsetof(struct params, cols),
+     .uncertainty = "exact",
+     .doc = "columns of the array",
+     .src = "SRC:assumed"},
+    {.key = "dataflow",
+     .type = TSR_PARAM_ENUM,
+     .names = dataflow_names,
+     .def = "ws",
+     .offset = offsetof(struct params, dataflow),
+     .uncertainty = "exact",
      .doc = "which operand stays in the array: outputs, weights, inputs",
      .src = "SRC:assumed"},
-    {.key = "weight_preload", .type = TSR_PARAM_BOOL, .def = "true",
-     .offset = offsetof(struct params, preload), .uncertainty = "exact",
+    {.key = "weight_preload",
+     .type = TSR_PARAM_BOOL,
+     .def = "true",
+     .offset = offsetof(struct params, preload),
+     .uncertainty = "exact",
      .doc = "load the next stationary operand while this fold streams (ws, is)",
      .src = "SRC:assumed"},
-    {.key = "drain", .type = TSR_PARAM_ENUM, .names = drain_names, .def = "overlap",
-     .offset = offsetof(struct params, drain), .uncertainty = "exact",
+    {.key = "drain",
+     .type = TSR_PARAM_ENUM,
+     .names = drain_names,
+     .def = "overlap",
+     .offset = offsetof(struct params, drain),
+     .uncertainty = "exact",
      .doc = "whether os results leave during the next fold or before it",
      .src = "SRC:assumed"},
     {.key = NULL}};
@@ -83,7 +106,7 @@ static const struct tsr_counter counters[] = {
     {"conflict_cycles", TSR_COUNTER_SUM, "cycles by which scratchpad ports lengthened folds"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
-struct fold { /* clipped extents of the present fold */
+struct fold {                  /* clipped extents of the present fold */
   uint64_t rows, cols, stream; /* elements along each axis */
   uint64_t T;                  /* cycles of the stream */
   bool first_k, last_k;        /* no partial sum comes in; the sum is complete */
@@ -93,10 +116,10 @@ struct fold { /* clipped extents of the present fold */
 struct plan {
   struct fold f;
   uint32_t acc_bytes;
-  uint64_t start;     /* of the stationary operand's load, or of the stream */
-  uint64_t S, S0;     /* its load with and without the port's delay */
-  uint64_t T, T0;     /* the stream, with and without it */
-  uint64_t gate;      /* when the first result would be written */
+  uint64_t start; /* of the stationary operand's load, or of the stream */
+  uint64_t S, S0; /* its load with and without the port's delay */
+  uint64_t T, T0; /* the stream, with and without it */
+  uint64_t gate;  /* when the first result would be written */
 };
 
 struct state {
@@ -113,13 +136,13 @@ struct state {
   bool finished; /* the present fold is the request's last */
   struct fold f;
   /* the array's time, in cycles */
-  uint64_t free;        /* the next fold may start (os, no preload) */
-  uint64_t drain_end;   /* os: the shadow register is empty again */
-  bool streamed;        /* preload: a fold has streamed in this layer */
+  uint64_t free;                               /* the next fold may start (os, no preload) */
+  uint64_t drain_end;                          /* os: the shadow register is empty again */
+  bool streamed;                               /* preload: a fold has streamed in this layer */
   uint64_t stream_start, stream_end, stream_T; /* of the latest fold; T without ports */
   uint64_t held_start, held; /* what the ports added to it, not reported yet */
-  uint64_t drain_start; /* of the latest fold: its last product has entered */
-  uint64_t resume;      /* the array stood still until then */
+  uint64_t drain_start;      /* of the latest fold: its last product has entered */
+  uint64_t resume;           /* the array stood still until then */
   /* gates */
   struct plan plan;
   uint64_t gated, opened; /* requests gated and gates opened, so far */
@@ -142,11 +165,15 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   return TSR_OK;
 }
 
-static const struct flow *flow_of(const struct params *p) { return &flows[p->dataflow]; }
+static const struct flow *flow_of(const struct params *p) {
+  return &flows[p->dataflow];
+}
 static bool preloads(const struct state *s) {
   return s->p->preload && flow_of(s->p)->stationary;
 }
-static uint64_t skew(const struct params *p) { return p->rows + p->cols - 2; }
+static uint64_t skew(const struct params *p) {
+  return p->rows + p->cols - 2;
+}
 static uint64_t at_cycle(const struct state *s, uint64_t cycle) {
   return s->env->cycle_fs(s->env->engine, cycle);
 }
@@ -208,15 +235,17 @@ static uint64_t stream_cycles(struct state *s, uint64_t start) {
   const struct fold *f = &s->f;
   uint64_t T = f->T;
   if (!fl->stationary) {
-    uint64_t a = tile_phase(s, BUF_A, start, T, operand_bytes(s, BUF_A, f->rows * f->stream), 0);
-    uint64_t b = tile_phase(s, BUF_B, start, T, operand_bytes(s, BUF_B, f->cols * f->stream), 0);
+    uint64_t a =
+        tile_phase(s, BUF_A, start, T, operand_bytes(s, BUF_A, f->rows * f->stream), 0);
+    uint64_t b =
+        tile_phase(s, BUF_B, start, T, operand_bytes(s, BUF_B, f->cols * f->stream), 0);
     return tsr_max_u64(a, b);
   }
   uint64_t in = tile_phase(s, fl->streamed, start, T,
                            operand_bytes(s, fl->streamed, f->rows * f->stream), 0);
   uint64_t acc = f->stream * f->cols * s->req->acc_bytes;
-  uint64_t out = tile_phase(s, BUF_C, s->settling ? TSR_PHASE_LATER : start, T,
-                            f->first_k ? 0 : acc, acc);
+  uint64_t out =
+      tile_phase(s, BUF_C, s->settling ? TSR_PHASE_LATER : start, T, f->first_k ? 0 : acc, acc);
   return tsr_max_u64(in, out);
 }
 
@@ -281,7 +310,9 @@ static void finish(struct state *s, uint64_t consumed, uint64_t done) {
 
 static void run_fold(void *arg);
 
-static bool gate_closed(const struct state *s) { return s->opened < s->ordinal; }
+static bool gate_closed(const struct state *s) {
+  return s->opened < s->ordinal;
+}
 
 /* Busy cycles of the stream, interrupted by `stall` cycles after `before` of them
  * (the engine charges the gap); returns where they end. */
@@ -515,9 +546,8 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   if (p->drain == SERIAL && !fl->stationary && req->mm.last) tail += p->rows;
   out->folds = F;
   out->events = F + 3;
-  out->cycles = p->preload && fl->stationary
-                    ? S + (F - (F > 0)) * tsr_max_u64(T, S) + T + tail
-                    : F * (S + T + tail);
+  out->cycles = p->preload && fl->stationary ? S + (F - (F > 0)) * tsr_max_u64(T, S) + T + tail
+                                             : F * (S + T + tail);
 }
 
 static void facts(const void *vp, struct tsr_unit_facts *out) {

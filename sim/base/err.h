@@ -51,26 +51,25 @@ struct tsr_err {
   enum tsr_err_last last; /* private: where tsr_err_hint adds */
 };
 
-#define TSR_ERR_INIT {TSR_OK, 0, 0, 0, {NULL}, NULL, TSR_ERR_LAST_NONE}
+#define TSR_ERR_INIT \
+  { TSR_OK, 0, 0, 0, {NULL}, NULL, TSR_ERR_LAST_NONE }
 
 void tsr_err_init(struct tsr_err *err);
 void tsr_err_fini(struct tsr_err *err);
 
 /* Adds a message without a position and returns `s` (never TSR_OK). */
-enum tsr_status tsr_err_set(struct tsr_err *err, enum tsr_status s,
-                            const char *fmt, ...)
+enum tsr_status tsr_err_set(struct tsr_err *err, enum tsr_status s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds a message at `pos` (NULL or line 0: like tsr_err_set) and returns `s`. */
-enum tsr_status tsr_err_at(struct tsr_err *err, enum tsr_status s,
-                           const struct tsr_pos *pos, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+enum tsr_status tsr_err_at(struct tsr_err *err, enum tsr_status s, const struct tsr_pos *pos,
+                           const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Adds `hint: …` to the message (or warning) added last; no effect when there
  * is none, or when it was only counted. */
 void tsr_err_hint(struct tsr_err *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Adds a warning (same form, word `warning`); changes no status. */
-void tsr_err_warn(struct tsr_err *err, const struct tsr_pos *pos,
-                  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void tsr_err_warn(struct tsr_err *err, const struct tsr_pos *pos, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Shorthand for an allocation that failed. */
 enum tsr_status tsr_err_nomem(struct tsr_err *err);
 /* Warnings, then messages, as one text (transferred; tsr_mem_free), empty when

@@ -15,13 +15,11 @@
 /* Reads a whole file (a regular file or a pipe; a folder is refused).  *text is
  * NUL-terminated (transferred; tsr_mem_free), *len excludes the NUL.
  * TSR_INPUT with a message when missing, unreadable or too large. */
-enum tsr_status tsr_io_read(const char *path, char **text, size_t *len,
-                            struct tsr_err *err);
+enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct tsr_err *err);
 /* Writes data to a temporary name beside path, syncs, renames: the old file
  * stays until the new one is whole.  Its mode is kept, a link is followed; a
  * device or pipe is written through.  TSR_STORE on failure. */
-enum tsr_status tsr_io_write(const char *path, const void *data, size_t n,
-                             struct tsr_err *err);
+enum tsr_status tsr_io_write(const char *path, const void *data, size_t n, struct tsr_err *err);
 
 /* Tests: the nth write(2) of this layer from now fails with ENOSPC; 0 = off. */
 void tsr_io_fail_at(uint64_t nth);

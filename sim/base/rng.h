@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64 uniform bits (the first two words of the block, low word first) for element `index` of `stream` under `seed`. */
+/* 64 uniform bits (the first two words of the block, low word first) for element `index` of
+ * `stream` under `seed`. */
 uint64_t tsr_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
 /* All four 32-bit words of the block: counter = index, stream; key = seed; low
  * words first. */
@@ -23,7 +24,9 @@ void tsr_rng_normal_steps(uint64_t seed, uint64_t stream, uint64_t index, size_t
 double tsr_rng_normal_of(int32_t steps);
 
 /* A small sequential generator for tests and searches (SplitMix64). */
-struct tsr_rng { uint64_t s; };
+struct tsr_rng {
+  uint64_t s;
+};
 uint64_t tsr_rng_next(struct tsr_rng *r);
 /* Uniform in [lo, hi]. */
 uint64_t tsr_rng_range(struct tsr_rng *r, uint64_t lo, uint64_t hi);

@@ -7,21 +7,21 @@
 #define TSR_SIM_BASE_STATUS_H
 
 /* X(name, exit code, doc) */
-#define TSR_STATUS_LIST(X)                                                     \
-  X(OK, 0, "done")                                                             \
-  X(NO, 1, "the answer is no")                                                 \
-  X(USAGE, 2, "unknown command, option, preset or parameter key")              \
-  X(INPUT, 3, "bad input, or an input file that is missing or unreadable")     \
-  X(SIM, 4, "simulation failed: deadlock, cycle or event limit, interrupted")  \
-  X(STORE, 5, "store or output could not be read or written")                  \
-  X(NOMEM, 5, "out of memory")                                                 \
+#define TSR_STATUS_LIST(X)                                                    \
+  X(OK, 0, "done")                                                            \
+  X(NO, 1, "the answer is no")                                                \
+  X(USAGE, 2, "unknown command, option, preset or parameter key")             \
+  X(INPUT, 3, "bad input, or an input file that is missing or unreadable")    \
+  X(SIM, 4, "simulation failed: deadlock, cycle or event limit, interrupted") \
+  X(STORE, 5, "store or output could not be read or written")                 \
+  X(NOMEM, 5, "out of memory")                                                \
   X(INCONCLUSIVE, 6, "not enough evidence to answer")
 
 enum tsr_status {
 #define TSR_STATUS_ENUM(name, code, doc) TSR_##name,
   TSR_STATUS_LIST(TSR_STATUS_ENUM)
 #undef TSR_STATUS_ENUM
-  TSR_STATUS_COUNT_
+      TSR_STATUS_COUNT_
 };
 
 /* Exit code of a status (static table). */
@@ -33,9 +33,9 @@ const char *tsr_status_text(enum tsr_status s);
 __attribute__((noreturn)) void tsr_bug(const char *file, int line, const char *what);
 #define TSR_BUG(what) tsr_bug(__FILE__, __LINE__, (what))
 /* An invariant that stays checked in every build. */
-#define TSR_CHECK(cond)                                                        \
-  do {                                                                         \
-    if (!(cond)) tsr_bug(__FILE__, __LINE__, "invariant broken: " #cond);      \
+#define TSR_CHECK(cond)                                                   \
+  do {                                                                    \
+    if (!(cond)) tsr_bug(__FILE__, __LINE__, "invariant broken: " #cond); \
   } while (0)
 
 #endif

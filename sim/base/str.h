@@ -15,7 +15,8 @@ struct tsr_str {
   size_t n, cap;
   bool failed;
 };
-#define TSR_STR_INIT {NULL, 0, 0, false}
+#define TSR_STR_INIT \
+  { NULL, 0, 0, false }
 
 void tsr_str_fini(struct tsr_str *s);
 void tsr_str_add(struct tsr_str *s, const char *text);

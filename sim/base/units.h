@@ -31,15 +31,15 @@ enum tsr_unit {
 enum tsr_quantity_result {
   TSR_QUANTITY_OK,
   TSR_QUANTITY_NOT_A_NUMBER,
-  TSR_QUANTITY_WRONG_UNIT,  /* no suffix, an unknown one, one of another dimension */
-  TSR_QUANTITY_NOT_WHOLE,   /* not a whole number of base units */
-  TSR_QUANTITY_TOO_LARGE,   /* at or above 2^64 - 1 base units */
+  TSR_QUANTITY_WRONG_UNIT, /* no suffix, an unknown one, one of another dimension */
+  TSR_QUANTITY_NOT_WHOLE,  /* not a whole number of base units */
+  TSR_QUANTITY_TOO_LARGE,  /* at or above 2^64 - 1 base units */
   TSR_QUANTITY_NEGATIVE
 };
 
 /* Parses text[0..n-1] (no surrounding blanks). *out unchanged on failure. */
-enum tsr_quantity_result tsr_quantity_parse(const char *text, size_t n,
-                                            enum tsr_unit unit, uint64_t *out);
+enum tsr_quantity_result tsr_quantity_parse(const char *text, size_t n, enum tsr_unit unit,
+                                            uint64_t *out);
 /* Prints in the shortest exact form (`512KiB`, `1.05GHz`, `unlimited`) into
  * buf; returns buf.  buf holds at least 48 bytes. */
 char *tsr_quantity_print(uint64_t v, enum tsr_unit unit, char *buf);

@@ -29,7 +29,8 @@ struct cmd {
 extern const struct cmd cmd_table[]; /* ends with name NULL */
 
 /* Parses with the common options; on a usage error argp prints and exits 2. */
-void cmd_parse(struct cmd_ctx *ctx, const struct argp *argp, int argc, char **argv, void *input);
+void cmd_parse(struct cmd_ctx *ctx, const struct argp *argp, int argc, char **argv,
+               void *input);
 /* Before argp: unknown options, values that are missing or too many; exit 2 then. */
 void cmd_scan_options(const struct argp_option *own, const struct argp_option *common, int argc,
                       char **argv);
@@ -59,8 +60,8 @@ enum tsr_status cmd_close(struct cmd_ctx *ctx, struct tsr_store *s, enum tsr_sta
 
 /* Refuses (TSR_USAGE) to write `path` over a file that the command reads, or over any
  * store.  inputs: n paths, NULL entries are skipped. */
-enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path, const char *const *inputs,
-                                 size_t n);
+enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
+                                 const char *const *inputs, size_t n);
 
 struct tsr_program;
 /* Writes the container of a program. */

@@ -82,10 +82,10 @@ static enum tsr_status check_file(const char *path, char **what, struct tsr_err 
 }
 
 CMD(check) {
-  static const struct argp argp = {
-      .parser = parse_check,
-      .args_doc = "FILE...",
-      .doc = "Validates files: architectures (.yaml), programs (.bin), workloads (anything else)."};
+  static const struct argp argp = {.parser = parse_check,
+                                   .args_doc = "FILE...",
+                                   .doc = "Validates files: architectures (.yaml), programs "
+                                          "(.bin), workloads (anything else)."};
   struct check_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   struct tsr_str out = TSR_STR_INIT;

@@ -10,7 +10,9 @@
 static const char *const actions[] = {"info", "check", "migrate", NULL};
 enum { ACTION_NONE = -1, ACTION_INFO, ACTION_CHECK, ACTION_MIGRATE };
 
-struct db_args { int action; };
+struct db_args {
+  int action;
+};
 
 static error_t parse_db(int key, char *arg, struct argp_state *state) {
   struct db_args *a = ((struct cmd_input *)state->input)->own;
@@ -20,7 +22,8 @@ static error_t parse_db(int key, char *arg, struct argp_state *state) {
     a->action = cmd_choice(state, "db", actions, arg);
     return 0;
   case ARGP_KEY_END:
-    if (a->action == ACTION_NONE) cmd_usage_error(state, "db takes an action: info, check or migrate");
+    if (a->action == ACTION_NONE)
+      cmd_usage_error(state, "db takes an action: info, check or migrate");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }

@@ -46,8 +46,8 @@ static enum tsr_status find_layer(const struct tsr_run_plan *p, const char *laye
     *out = n;
     return TSR_OK;
   }
-  enum tsr_status st = tsr_err_set(err, TSR_USAGE, "no layer '%s' in workload '%s'", layer,
-                                   p->graph->name);
+  enum tsr_status st =
+      tsr_err_set(err, TSR_USAGE, "no layer '%s' in workload '%s'", layer, p->graph->name);
   const char **names = tsr_mem_array(p->n_layers, sizeof *names);
   for (size_t i = 0; names && i < p->n_layers; i++) names[i] = p->layers[i].op->name;
   const char *near = names ? tsr_err_nearest(layer, names, p->n_layers) : NULL;
@@ -130,7 +130,9 @@ CMD(lower) {
   return st;
 }
 
-struct disasm_args { const char *file; };
+struct disasm_args {
+  const char *file;
+};
 
 static error_t parse_disasm(int key, char *arg, struct argp_state *state) {
   struct disasm_args *a = ((struct cmd_input *)state->input)->own;

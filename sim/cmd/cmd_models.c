@@ -11,7 +11,9 @@
 #include "sim/engine/engine.h"
 #include "workloads/graph.h"
 
-struct presets_args { const char *kind; };
+struct presets_args {
+  const char *kind;
+};
 
 static error_t parse_presets(int key, char *arg, struct argp_state *state) {
   static const char *const kinds[] = {"arch", "workload", NULL};
@@ -83,7 +85,9 @@ CMD(presets) {
 /* ---- models ---- */
 
 enum { OPT_ASSUMED = 256, OPT_ISA, OPT_FORMATS, OPT_COMPONENTS };
-struct models_args { unsigned what; };
+struct models_args {
+  unsigned what;
+};
 enum { ASSUMED = 1, ISA = 2, FORMATS = 4, COMPONENTS = 8 };
 
 static error_t parse_models(int key, char *arg, struct argp_state *state) {
@@ -125,11 +129,15 @@ static void show_formats(struct cmd_ctx *ctx, struct tsr_str *out, bool *first) 
     row_wide(ctx, out, first, "mma", width, tsr_mma_at(i)->name, tsr_mma_at(i)->doc);
 }
 
-struct assumed { struct cmd_ctx *ctx; struct tsr_str *out; bool *first; };
+struct assumed {
+  struct cmd_ctx *ctx;
+  struct tsr_str *out;
+  bool *first;
+};
 
 static void show_assumed_key(void *arg, const char *key, const struct tsr_param *p) {
   struct assumed *a = arg;
-  if (strcmp(p->src, "SRC:assumed") || !p->def || !*p->def) return;
+  if (strcmp(p->src, "SRC:assumed") != 0 || !p->def || !*p->def) return;
   char *doc = tsr_mem_printf("default %s: %s", p->def, p->doc);
   row(a->ctx, a->out, a->first, "key", key, doc ? doc : p->doc);
   tsr_mem_free(doc);

@@ -19,8 +19,10 @@ struct run_args {
 
 static const struct argp_option run_options[] = {
     CMD_RUN_OPTIONS,
-    {"numerics", OPT_NUMERICS, "off|sample|full", 0, "compute sampled outputs, or whole layers, bit for bit (default off)", 0},
-    {"trace", OPT_TRACE, "off|summary|full", 0, "what is stored of the units' time (default summary)", 0},
+    {"numerics", OPT_NUMERICS, "off|sample|full", 0,
+     "compute sampled outputs, or whole layers, bit for bit (default off)", 0},
+    {"trace", OPT_TRACE, "off|summary|full", 0,
+     "what is stored of the units' time (default summary)", 0},
     {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
     {"name", OPT_NAME, "S", 0, "a name for the run", 0},
@@ -55,7 +57,8 @@ static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t co
   enum tsr_status st = tsr_store_query(
       s,
       "SELECT coalesce(sum(CASE state WHEN 'busy' THEN cycles END), 0), coalesce(sum(CASE WHEN "
-      "state IN ('fill', 'drain') THEN cycles END), 0) FROM v_units WHERE run = ?1 AND unit LIKE "
+      "state IN ('fill', 'drain') THEN cycles END), 0) FROM v_units WHERE run = ?1 AND unit "
+      "LIKE "
       "'%tile%'",
       &q, err);
   if (st) return st;
@@ -63,8 +66,8 @@ static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t co
   bool row;
   st = tsr_query_step(q, &row, err);
   if (!st && row && compute && tsr_query_u64(q, 0) + tsr_query_u64(q, 1) == compute)
-    tsr_str_addf(out, ": %" PRIu64 " streaming, %" PRIu64 " fill and drain", tsr_query_u64(q, 0),
-                 tsr_query_u64(q, 1));
+    tsr_str_addf(out, ": %" PRIu64 " streaming, %" PRIu64 " fill and drain",
+                 tsr_query_u64(q, 0), tsr_query_u64(q, 1));
   tsr_query_close(q);
   return st;
 }
@@ -136,8 +139,9 @@ static enum tsr_status parts_text(struct tsr_store *s, uint64_t run, struct tsr_
   bool row;
   for (int n = 0; !(st = tsr_query_step(q, &row, err)) && row; n++) {
     bool whole = !strcmp(tsr_query_text(q, 0), "unquantised");
-    tsr_str_addf(out, "%s%s %.2g", n ? ", " : "worst error by part: ",
-                 whole ? "in all" : tsr_query_text(q, 0), tsr_query_double(q, 1));
+    tsr_str_addf(out, "%s%s %.2g",
+                 n ? ", " : "worst error by part: ", whole ? "in all" : tsr_query_text(q, 0),
+                 tsr_query_double(q, 1));
     tsr_str_addf(out, " (%s)%s", tsr_query_text(q, 2),
                  whole ? "; `tessera show numerics` has the table\n" : "");
   }
@@ -159,7 +163,8 @@ static enum tsr_status numeric_text(struct tsr_store *s, uint64_t run, struct ts
   st = tsr_query_step(q, &row, err);
   if (!st && row)
     tsr_str_addf(out,
-                 "numerics: %" PRIu64 " outputs checked, worst %.3g ulp, worst layer error %.2g, "
+                 "numerics: %" PRIu64
+                 " outputs checked, worst %.3g ulp, worst layer error %.2g, "
                  "%" PRIu64 " overflows, %" PRIu64 " underflows\n",
                  tsr_query_u64(q, 0), tsr_query_double(q, 1), tsr_query_double(q, 2),
                  tsr_query_u64(q, 3), tsr_query_u64(q, 4));
@@ -196,9 +201,10 @@ CMD(run) {
   static const struct argp argp = {
       .options = run_options,
       .parser = parse_run,
-      .doc = "Simulates a workload on an architecture and stores the run.\v"
-             "ARCH is a preset (see `tessera presets`) or a file; W a network of the zoo, a CSV "
-             "file, or gemm:MxNxK[,MxNxK...]."};
+      .doc =
+          "Simulates a workload on an architecture and stores the run.\v"
+          "ARCH is a preset (see `tessera presets`) or a file; W a network of the zoo, a CSV "
+          "file, or gemm:MxNxK[,MxNxK...]."};
   struct run_args a = {.o = {.seed = 1, .trace = TSR_TRACE_SUMMARY, .version = cmd_version}};
   cmd_parse(ctx, &argp, argc, argv, &a);
   cmd_run_opts_apply(&a.common, &a.o);
@@ -211,7 +217,9 @@ CMD(run) {
   return cmd_close(ctx, s, st);
 }
 
-struct rerun_args { const char *run; };
+struct rerun_args {
+  const char *run;
+};
 
 static error_t parse_rerun(int key, char *arg, struct argp_state *state) {
   struct rerun_args *a = ((struct cmd_input *)state->input)->own;
@@ -243,13 +251,13 @@ CMD(rerun) {
   if (!st) st = tsr_run_again(s, run, cmd_version, &again, &ctx->err);
   if (!st) st = tsr_query_difference(s, run, again, &difference, &ctx->err);
   if (!st) {
-    char *text =
-        ctx->json
-            ? tsr_mem_printf("{\"run_id\": %" PRIu64 ", \"rerun_id\": %" PRIu64 ", \"equal\": %s}\n",
-                             run, again, difference ? "false" : "true")
-            : tsr_mem_printf("run %" PRIu64 " %s run %" PRIu64 "%s%s\n", again,
-                             difference ? "differs from" : "equals", run,
-                             difference ? ": " : "", difference ? difference : "");
+    char *text = ctx->json
+                     ? tsr_mem_printf("{\"run_id\": %" PRIu64 ", \"rerun_id\": %" PRIu64
+                                      ", \"equal\": %s}\n",
+                                      run, again, difference ? "false" : "true")
+                     : tsr_mem_printf("run %" PRIu64 " %s run %" PRIu64 "%s%s\n", again,
+                                      difference ? "differs from" : "equals", run,
+                                      difference ? ": " : "", difference ? difference : "");
     st = text ? cmd_print(ctx, text) : tsr_err_nomem(&ctx->err);
     tsr_mem_free(text);
     if (!st && difference) st = TSR_NO;

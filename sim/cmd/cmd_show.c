@@ -30,8 +30,7 @@ static error_t parse_show(int key, char *arg, struct argp_state *state) {
       a->what = arg;
     return 0;
   case ARGP_KEY_END:
-    if (!a->what)
-      cmd_usage_error(state, "show takes a table: " TABLES);
+    if (!a->what) cmd_usage_error(state, "show takes a table: " TABLES);
     if (a->run && !strcmp(a->what, "runs"))
       cmd_usage_error(state, "show runs takes no run, got '%s'", a->run);
     if (a->csv && ((struct cmd_input *)state->input)->ctx->json)
@@ -44,18 +43,20 @@ static error_t parse_show(int key, char *arg, struct argp_state *state) {
 CMD(show) {
   static const struct argp_option options[] = {
       {"csv", OPT_CSV, NULL, 0, "comma separated, every digit", 0}, {0}};
-  static const struct argp argp = {
-      .options = options,
-      .parser = parse_show,
-      .args_doc = "TABLE [RUN]",
-      .doc = "Prints a table from the store: " TABLES ". RUN is a number, a name, or 'last' (the "
-             "default)."};
+  static const struct argp argp = {.options = options,
+                                   .parser = parse_show,
+                                   .args_doc = "TABLE [RUN]",
+                                   .doc = "Prints a table from the store: " TABLES
+                                          ". RUN is a number, a name, or 'last' (the "
+                                          "default)."};
   struct show_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   struct tsr_store *s = NULL;
   uint64_t run = 0;
   char *text = NULL;
-  enum tsr_query_format format = ctx->json ? TSR_QUERY_JSON : a.csv ? TSR_QUERY_CSV : TSR_QUERY_TEXT;
+  enum tsr_query_format format = ctx->json ? TSR_QUERY_JSON
+                                 : a.csv   ? TSR_QUERY_CSV
+                                           : TSR_QUERY_TEXT;
   enum tsr_status st = cmd_open(ctx, TSR_STORE_READ, &s);
   if (!st && strcmp(a.what, "runs") != 0)
     st = tsr_store_find_run(s, a.run ? a.run : "last", &run, &ctx->err);

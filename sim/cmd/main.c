@@ -84,7 +84,9 @@ static int unknown(const char *name) {
   return tsr_status_exit(TSR_USAGE);
 }
 
-struct help_args { const struct cmd *command; };
+struct help_args {
+  const struct cmd *command;
+};
 
 static error_t parse_help(int key, char *arg, struct argp_state *state) {
   struct help_args *a = ((struct cmd_input *)state->input)->own;
@@ -147,7 +149,7 @@ int main(int argc, char **argv) {
   tsr_err_init(&ctx.err);
   argp_err_exit_status = tsr_status_exit(TSR_USAGE);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write */
+  signal(SIGXFSZ, SIG_IGN);    /* a file size limit is a failed write */
   unsetenv("POSIXLY_CORRECT"); /* options may follow arguments */
   signal(SIGINT, on_signal);
   signal(SIGTERM, on_signal);

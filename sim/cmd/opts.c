@@ -52,9 +52,12 @@ void cmd_parse(struct cmd_ctx *ctx, const struct argp *argp, int argc, char **ar
   struct argp own = *argp;
   own.doc = NULL;
   own.args_doc = NULL;
-  const struct argp_child children[] = {{&own, 0, NULL, 0}, {&common, 0, "Common options:", 0}, {0}};
-  const struct argp top = {
-      .parser = parse_child, .args_doc = argp->args_doc, .doc = argp->doc, .children = children};
+  const struct argp_child children[] = {
+      {&own, 0, NULL, 0}, {&common, 0, "Common options:", 0}, {0}};
+  const struct argp top = {.parser = parse_child,
+                           .args_doc = argp->args_doc,
+                           .doc = argp->doc,
+                           .children = children};
   struct cmd_input in = {ctx, input};
   cmd_scan_options(own.options, common_options, argc, argv);
   if (argp_parse(&top, argc, argv, 0, NULL, &in)) exit(tsr_status_exit(TSR_USAGE));
@@ -125,8 +128,8 @@ static bool is_store(const char *path) {
   return got == sizeof head && !memcmp(head, magic, sizeof head);
 }
 
-enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path, const char *const *inputs,
-                                 size_t n) {
+enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
+                                 const char *const *inputs, size_t n) {
   struct stat st;
   if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return TSR_OK;
   bool input = is_store(path) || same_file(path, ctx->db);
@@ -135,7 +138,8 @@ enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path, const ch
   return tsr_err_set(&ctx->err, TSR_USAGE, "-o '%s' would overwrite a store or an input", path);
 }
 
-enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct tsr_store **out) {
+enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode,
+                         struct tsr_store **out) {
   return tsr_store_open(ctx->db, mode, out, &ctx->err);
 }
 

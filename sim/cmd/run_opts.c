@@ -20,8 +20,8 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
     return 0;
   }
   case ARGP_KEY_ARG:
-    cmd_usage_error(state,
-                    "unexpected argument '%s'; -a names the architecture, -w the workload", arg);
+    cmd_usage_error(
+        state, "unexpected argument '%s'; -a names the architecture, -w the workload", arg);
     return 0;
   case ARGP_KEY_END:
     if (!o->arch) cmd_usage_error(state, "--arch is missing");
@@ -39,4 +39,6 @@ void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *ou
   out->batch = o->batch;
 }
 
-void cmd_run_opts_fini(struct cmd_run_opts *o) { tsr_mem_free(o->sets); }
+void cmd_run_opts_fini(struct cmd_run_opts *o) {
+  tsr_mem_free(o->sets);
+}

@@ -13,13 +13,15 @@ struct cmd_run_opts {
 };
 
 /* Rows for a command's argp table. */
-#define CMD_RUN_OPTIONS                                                                        \
-  {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", -1},                            \
-      {"workload", 'w', "W", 0, "workload: a network's name, a file, gemm:MxNxK", -1},         \
-      {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1},             \
-      {"batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1}
+#define CMD_RUN_OPTIONS                                                                \
+  {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", -1},                    \
+      {"workload", 'w', "W", 0, "workload: a network's name, a file, gemm:MxNxK", -1}, \
+      {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1}, {   \
+    "batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1     \
+  }
 /* Handles one key; ARGP_ERR_UNKNOWN for others'. */
-error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg, struct argp_state *state);
+error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
+                           struct argp_state *state);
 void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *out);
 void cmd_run_opts_fini(struct cmd_run_opts *o);
 

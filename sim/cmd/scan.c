@@ -26,8 +26,8 @@ static void add(struct scan *s, const struct argp_option *o) {
     if (s->n == LONGS_MAX) return;
     add_short(s, o->key, o->arg != NULL);
     s->rows[s->n] = o;
-    s->longs[s->n++] = (struct option){
-        o->name ? o->name : "h", o->arg ? required_argument : no_argument, NULL, o->key};
+    s->longs[s->n++] = (struct option){o->name ? o->name : "h",
+                                       o->arg ? required_argument : no_argument, NULL, o->key};
   }
 }
 
@@ -64,9 +64,8 @@ static void refuse(const struct scan *s, const struct argp_state *state, int got
 void cmd_scan_options(const struct argp_option *own, const struct argp_option *common, int argc,
                       char **argv) {
   struct scan s = {.shorts = ":", .n_shorts = 1};
-  static const struct argp_option help[] = {{"help", KEY_HELP, NULL, 0, NULL, 0},
-                                            {"usage", KEY_HELP, NULL, 0, NULL, 0},
-                                            {0}};
+  static const struct argp_option help[] = {
+      {"help", KEY_HELP, NULL, 0, NULL, 0}, {"usage", KEY_HELP, NULL, 0, NULL, 0}, {0}};
   const struct argp_state state = {.argv = argv};
   add(&s, own);
   add(&s, common);

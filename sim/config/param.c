@@ -55,8 +55,7 @@ static void read_value(struct reading *r, const struct tsr_param *row,
     complain(r, row, &n->pos, n->kind == TSR_NODE_SEQ ? "is a list" : "is a mapping", NULL);
     return;
   }
-  if (tsri_is_null(n) && row->type != TSR_PARAM_NAME &&
-      row->type != TSR_PARAM_TEXT) {
+  if (tsri_is_null(n) && row->type != TSR_PARAM_NAME && row->type != TSR_PARAM_TEXT) {
     complain(r, row, &n->pos, "has no value", NULL);
     return;
   }

@@ -38,16 +38,16 @@ enum tsr_param_type {
 struct tsr_param {
   const char *key; /* dotted below the component, such as `size`; NULL ends */
   enum tsr_param_type type;
-  enum tsr_unit unit;          /* QUANTITY */
-  uint64_t low, high;          /* QUANTITY */
-  bool unlimited;              /* QUANTITY: the word `unlimited` is allowed */
-  double rlow, rhigh;          /* REAL */
-  const char *const *names;    /* ENUM: NULL-terminated */
-  const char *def;             /* default text, NULL = required */
-  size_t offset;               /* of the field */
-  const char *uncertainty;     /* `exact`, or a relative range such as `0.2` */
-  const char *doc;             /* one line */
-  const char *src;             /* SRC key of the default */
+  enum tsr_unit unit;       /* QUANTITY */
+  uint64_t low, high;       /* QUANTITY */
+  bool unlimited;           /* QUANTITY: the word `unlimited` is allowed */
+  double rlow, rhigh;       /* REAL */
+  const char *const *names; /* ENUM: NULL-terminated */
+  const char *def;          /* default text, NULL = required */
+  size_t offset;            /* of the field */
+  const char *uncertainty;  /* `exact`, or a relative range such as `0.2` */
+  const char *doc;          /* one line */
+  const char *src;          /* SRC key of the default */
 };
 
 /* Fills every field of `dst` from the defaults (required rows are left as they
@@ -65,9 +65,8 @@ void tsr_param_defaults(const struct tsr_param *table, void *dst);
  * TSR_NOMEM when memory runs out. Keys listed in `ignore`
  * (NULL-terminated, may be NULL) at top level are somebody else's. */
 enum tsr_status tsr_param_read(const struct tsr_param *table, const char *prefix,
-                               const struct tsr_node *map,
-                               const char *const *ignore, void *dst, bool *seen,
-                               struct tsr_err *err);
+                               const struct tsr_node *map, const char *const *ignore, void *dst,
+                               bool *seen, struct tsr_err *err);
 /* Prints the value of one row in its shortest exact form. */
 void tsr_param_print(const struct tsr_param *row, const void *src, struct tsr_str *out);
 size_t tsr_param_count(const struct tsr_param *table);

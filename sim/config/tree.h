@@ -4,7 +4,8 @@
  * Anchors, aliases, tags and multiple documents are refused with their
  * position; so are duplicate keys, nesting deeper than 64, more than 10^6 values
  * (keys count), text that is not UTF-8, control characters, and any line end but
- * LF and CR LF.  A byte order mark at the start is dropped, as if not there.  Parsed by libyaml, here only.
+ * LF and CR LF.  A byte order mark at the start is dropped, as if not there.  Parsed by
+ * libyaml, here only.
  *
  * Ownership: the tree lives in the arena given; texts of sources are copied
  * into it.  Nodes are read-only for callers. */
@@ -29,22 +30,22 @@ struct tsr_entry { /* one `key: value` of a mapping, in file order */
 
 struct tsr_node {
   enum tsr_node_kind kind;
-  struct tsr_pos pos;      /* of the value's first character; width = its length on
-                              that line, 1 for a map or sequence */
-  const char *text;        /* scalar: its text, NUL-terminated; else NULL */
-  bool quoted;             /* scalar: was quoted or a block text (so never
-                              null/bool/number); null is unquoted "" */
-  size_t n;                /* entries or items */
+  struct tsr_pos pos;        /* of the value's first character; width = its length on
+                                that line, 1 for a map or sequence */
+  const char *text;          /* scalar: its text, NUL-terminated; else NULL */
+  bool quoted;               /* scalar: was quoted or a block text (so never
+                                null/bool/number); null is unquoted "" */
+  size_t n;                  /* entries or items */
   struct tsr_entry *entries; /* map */
   struct tsr_node **items;   /* sequence */
 };
 
 /* Parses `text` (named `path` in messages).  An empty document is an empty map.
  * TSR_INPUT with positions on errors; *out unchanged then. */
-enum tsr_status tsr_config_tree_parse(struct tsr_arena *a, const char *path,
-                                      const char *text, size_t len,
-                                      struct tsr_node **out, struct tsr_err *err);
-/* Reads and parses a file (TSR_INPUT too when it cannot be read). `text_out` (may be NULL): the arena's copy. */
+enum tsr_status tsr_config_tree_parse(struct tsr_arena *a, const char *path, const char *text,
+                                      size_t len, struct tsr_node **out, struct tsr_err *err);
+/* Reads and parses a file (TSR_INPUT too when it cannot be read). `text_out` (may be NULL): the
+ * arena's copy. */
 enum tsr_status tsr_config_tree_read(struct tsr_arena *a, const char *path,
                                      struct tsr_node **out, const char **text_out,
                                      struct tsr_err *err);

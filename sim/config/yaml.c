@@ -21,7 +21,7 @@ struct reader {
   struct tsr_arena *a;
   const struct tsr_src *src;
   struct tsr_err *err;
-  enum tsr_status st; /* of the first error that reading went on after */
+  enum tsr_status st; /* of the first error noted: reading may have gone on after it */
   size_t *lines;      /* byte offset of each line's start in src->text */
   size_t n_lines, cap_lines;
   size_t at_line, at_col, at_byte; /* last mark found: marks mostly ascend */
@@ -186,19 +186,24 @@ static enum tsr_status refuse_extras(struct reader *r, const yaml_event_t *e, bo
   return TSR_OK;
 }
 
-static enum tsr_status node_create(struct reader *r, const yaml_event_t *e,
-                                   enum tsr_node_kind kind, struct tsr_node **out) {
+/* NULL: it could not be made, which is noted. */
+static struct tsr_node *node_create(struct reader *r, const yaml_event_t *e,
+                                    enum tsr_node_kind kind) {
   struct tsr_pos pos =
       mark_pos(r, &e->start_mark, kind == TSR_NODE_SCALAR ? &e->end_mark : NULL);
-  if (++r->nodes > MAX_NODES)
-    return tsr_err_at(r->err, TSR_INPUT, &pos,
-                      "document is too large; expected at most %d values", MAX_NODES);
+  if (++r->nodes > MAX_NODES) {
+    note(r, tsr_err_at(r->err, TSR_INPUT, &pos,
+                       "document is too large; expected at most %d values", MAX_NODES));
+    return NULL;
+  }
   struct tsr_node *n = tsr_arena_alloc(r->a, sizeof *n);
-  if (!n) return tsr_err_nomem(r->err);
+  if (!n) {
+    note(r, tsr_err_nomem(r->err));
+    return NULL;
+  }
   n->kind = kind;
   n->pos = pos;
-  *out = n;
-  return TSR_OK;
+  return n;
 }
 
 static enum tsr_status level_grow(struct reader *r, struct level *l, size_t size) {
@@ -232,11 +237,10 @@ static enum tsr_status place(struct reader *r, struct tsr_node *n) {
 }
 
 static enum tsr_status on_scalar(struct reader *r, const yaml_event_t *e) {
-  struct tsr_node *n = NULL;
   const char *text = (const char *)e->data.scalar.value;
   size_t len = e->data.scalar.length;
-  enum tsr_status st = node_create(r, e, TSR_NODE_SCALAR, &n);
-  if (st != TSR_OK) return st;
+  struct tsr_node *n = node_create(r, e, TSR_NODE_SCALAR);
+  if (!n) return r->st;
   refuse_extras(r, e, e->data.scalar.anchor, e->data.scalar.tag);
   if (memchr(text, '\0', len))
     return tsr_err_at(r->err, TSR_INPUT, &n->pos, "text holds a NUL character; expected none");
@@ -247,9 +251,8 @@ static enum tsr_status on_scalar(struct reader *r, const yaml_event_t *e) {
 
 /* Reported, and read as an empty value, so that later mistakes are found too. */
 static enum tsr_status on_alias(struct reader *r, const yaml_event_t *e) {
-  struct tsr_node *n = NULL;
-  enum tsr_status st = node_create(r, e, TSR_NODE_SCALAR, &n);
-  if (st != TSR_OK) return st;
+  struct tsr_node *n = node_create(r, e, TSR_NODE_SCALAR);
+  if (!n) return r->st;
   n->text = "*";
   note(r, tsr_err_at(r->err, TSR_INPUT, &n->pos,
                      "aliases are not supported; expected the value itself"));
@@ -259,9 +262,8 @@ static enum tsr_status on_alias(struct reader *r, const yaml_event_t *e) {
 
 static enum tsr_status on_start(struct reader *r, const yaml_event_t *e,
                                 enum tsr_node_kind kind) {
-  struct tsr_node *n = NULL;
-  enum tsr_status st = node_create(r, e, kind, &n);
-  if (st != TSR_OK) return st;
+  struct tsr_node *n = node_create(r, e, kind);
+  if (!n) return r->st;
   if (kind == TSR_NODE_MAP)
     refuse_extras(r, e, e->data.mapping_start.anchor, e->data.mapping_start.tag);
   else
@@ -269,7 +271,7 @@ static enum tsr_status on_start(struct reader *r, const yaml_event_t *e,
   if (r->depth == MAX_DEPTH)
     return tsr_err_at(r->err, TSR_INPUT, &n->pos,
                       "nested too deeply; expected at most %d levels", MAX_DEPTH);
-  st = place(r, n);
+  enum tsr_status st = place(r, n);
   if (st == TSR_OK) r->stack[r->depth++] = (struct level){.node = n};
   return st;
 }

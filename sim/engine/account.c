@@ -1,10 +1,12 @@
 /* Where the cycles of a unit went. */
-#include "sim/engine/engine_int.h"
 #include "sim/base/mem.h"
+#include "sim/engine/engine_int.h"
 
 #define CAUSE(id, name, doc) [TSR_STATE_CAUSE0 + TSR_CAUSE_##id] = name,
 static const char *const state_names[TSR_STATE_COUNT] = {
-    [TSR_STATE_BUSY] = "busy", [TSR_STATE_FILL] = "fill", [TSR_STATE_DRAIN] = "drain",
+    [TSR_STATE_BUSY] = "busy",
+    [TSR_STATE_FILL] = "fill",
+    [TSR_STATE_DRAIN] = "drain",
     [TSR_STATE_IDLE] = "idle",
 #include "sim/engine/causes.def"
 };
@@ -15,8 +17,12 @@ static const char *const cause_docs[TSR_CAUSE_COUNT] = {
 };
 #undef CAUSE
 
-const char *tsr_engine_state_name(int state) { return state_names[state]; }
-const char *tsr_engine_cause_doc(enum tsr_cause c) { return cause_docs[c]; }
+const char *tsr_engine_state_name(int state) {
+  return state_names[state];
+}
+const char *tsr_engine_cause_doc(enum tsr_cause c) {
+  return cause_docs[c];
+}
 
 /* One canonical encoding: a segment of a unit and state grows while equal
  * durations follow at equal distances. */

@@ -38,8 +38,7 @@ static void env_at(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, vo
     halt(e, TSRI_STOP_EVENTS);
     return;
   }
-  if (e->machine->max_cycles != TSR_UNLIMITED &&
-      env_fs_cycle(e, fs) > e->machine->max_cycles) {
+  if (e->machine->max_cycles != TSR_UNLIMITED && env_fs_cycle(e, fs) > e->machine->max_cycles) {
     halt(e, TSRI_STOP_CYCLES);
     return;
   }
@@ -47,11 +46,11 @@ static void env_at(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, vo
 }
 static void env_span(void *engine, void *unit, enum tsr_span_state state, uint64_t start,
                      uint64_t cycles) {
-  static const int states[TSR_SPAN_N_] = {
-      [TSR_SPAN_BUSY] = TSR_STATE_BUSY,
-      [TSR_SPAN_FILL] = TSR_STATE_FILL,
-      [TSR_SPAN_DRAIN] = TSR_STATE_DRAIN,
-      [TSR_SPAN_CONFLICT] = TSR_STATE_CAUSE0 + TSR_CAUSE_SRAM_CONFLICT};
+  static const int states[TSR_SPAN_N_] = {[TSR_SPAN_BUSY] = TSR_STATE_BUSY,
+                                          [TSR_SPAN_FILL] = TSR_STATE_FILL,
+                                          [TSR_SPAN_DRAIN] = TSR_STATE_DRAIN,
+                                          [TSR_SPAN_CONFLICT] =
+                                              TSR_STATE_CAUSE0 + TSR_CAUSE_SRAM_CONFLICT};
   struct tsr_engine *e = engine;
   struct tsri_unit *u = unit;
   if (cycles) tsri_account_span(&u->account, u->id, states[state], start, cycles, &e->segments);
@@ -116,8 +115,8 @@ static enum tsr_status build(struct tsr_engine *e, const char *vcd, struct tsr_e
 }
 
 enum tsr_status tsr_engine_create(const struct tsr_machine *m,
-                                  const struct tsr_engine_options *o,
-                                  struct tsr_engine **out, struct tsr_err *err) {
+                                  const struct tsr_engine_options *o, struct tsr_engine **out,
+                                  struct tsr_err *err) {
   struct tsr_engine *e = tsr_mem_alloc(sizeof *e);
   if (!e) return tsr_err_nomem(err);
   e->machine = m;
@@ -159,7 +158,9 @@ const char *tsr_engine_unit_name(const struct tsr_engine *e, int unit) {
 
 /* ---- running ---- */
 
-static void kick(void *arg) { tsri_units_progress(arg); }
+static void kick(void *arg) {
+  tsri_units_progress(arg);
+}
 
 static void clear_counters(struct tsr_engine *e) {
   for (int i = 0; i < TSR_SLOT_COUNT; i++)
@@ -178,9 +179,8 @@ static uint64_t counter(const struct tsr_engine *e, int slot, const char *name) 
 
 static void collect(struct tsr_engine *e, uint64_t end, uint64_t events,
                     struct tsr_layer_result *out) {
-  *out = (struct tsr_layer_result){.start_cycles = e->start_cycle,
-                                   .cycles = end - e->start_cycle,
-                                   .events = events};
+  *out = (struct tsr_layer_result){
+      .start_cycles = e->start_cycle, .cycles = end - e->start_cycle, .events = events};
   for (int i = 0; i < TSR_ISA_UNITS; i++)
     memcpy(out->unit_cycles[i], e->unit[i].account.cycles, sizeof out->unit_cycles[i]);
   out->folds = counter(e, TSR_SLOT_TILE, "folds");
@@ -213,8 +213,8 @@ static enum tsr_status stopped(const struct tsr_engine *e, const char *layer,
     return tsr_err_set(err, TSR_SIM, "layer '%s' passes sim.max_events = %" PRIu64, layer,
                        e->machine->max_events);
   case TSRI_STOP_TIME:
-    return tsr_err_set(err, TSR_SIM,
-                       "layer '%s' would end past 2^64 fs (18446.7 s of simulated time)", layer);
+    return tsr_err_set(
+        err, TSR_SIM, "layer '%s' would end past 2^64 fs (18446.7 s of simulated time)", layer);
   case TSRI_STOP_INTERRUPT:
     return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored", layer);
   default: return TSR_OK;
@@ -225,10 +225,9 @@ static enum tsr_status deadlock(const struct tsr_engine *e, const char *layer,
                                 struct tsr_err *err) {
   struct tsr_str who = TSR_STR_INIT;
   tsri_units_explain(e, &who);
-  enum tsr_status st =
-      tsr_err_set(err, TSR_SIM, "deadlock in layer '%s' at cycle %" PRIu64 ": %s", layer,
-                  tsr_clock_cycle_at(tsr_agenda_now(e->agenda), e->env.clock_hz),
-                  who.p ? who.p : "");
+  enum tsr_status st = tsr_err_set(
+      err, TSR_SIM, "deadlock in layer '%s' at cycle %" PRIu64 ": %s", layer,
+      tsr_clock_cycle_at(tsr_agenda_now(e->agenda), e->env.clock_hz), who.p ? who.p : "");
   tsr_str_fini(&who);
   return st;
 }

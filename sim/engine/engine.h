@@ -57,8 +57,8 @@ struct tsr_engine_options {
 
 struct tsr_engine;
 enum tsr_status tsr_engine_create(const struct tsr_machine *m,
-                                  const struct tsr_engine_options *o,
-                                  struct tsr_engine **out, struct tsr_err *err);
+                                  const struct tsr_engine_options *o, struct tsr_engine **out,
+                                  struct tsr_err *err);
 void tsr_engine_destroy(struct tsr_engine *e);
 const char *tsr_engine_unit_name(const struct tsr_engine *e, int unit);
 

@@ -17,9 +17,9 @@ struct tsri_late {
 };
 
 struct tsri_account {
-  uint64_t upto;  /* cycles before this are charged */
-  bool worked;    /* a span has come in this layer */
-  bool waited;    /* a wait has blocked since the last span */
+  uint64_t upto;         /* cycles before this are charged */
+  bool worked;           /* a span has come in this layer */
+  bool waited;           /* a wait has blocked since the last span */
   struct tsri_late late; /* of the wait that blocked last */
   uint64_t cycles[TSR_STATE_COUNT];
 };
@@ -90,7 +90,9 @@ struct tsri_flight {
   struct tsri_unit *unit;
   bool used, consumed, done;
   int n_signals;
-  struct { int sem, when; } signal[TSRI_SIGNALS];
+  struct {
+    int sem, when;
+  } signal[TSRI_SIGNALS];
 };
 
 struct tsri_unit {
@@ -104,9 +106,9 @@ struct tsri_unit {
   bool blocked;
   int blocked_sem;
   uint64_t blocked_cycle;
-  int gate_sem;       /* of the next request's result, -1: none */
-  int closed_sem;     /* what the closed gates wait for */
-  unsigned closed;    /* requests started whose gate is closed … */
+  int gate_sem;          /* of the next request's result, -1: none */
+  int closed_sem;        /* what the closed gates wait for */
+  unsigned closed;       /* requests started whose gate is closed … */
   uint64_t closed_cycle; /* … the first of them since */
   struct tsri_flight flight[TSR_TICKETS_MAX];
   unsigned in_flight;
@@ -135,7 +137,13 @@ struct tsr_engine {
   struct tsri_segments segments;
   uint64_t start_cycle;
   bool kicked;
-  enum { TSRI_STOP_NONE, TSRI_STOP_CYCLES, TSRI_STOP_EVENTS, TSRI_STOP_TIME, TSRI_STOP_INTERRUPT } stop;
+  enum {
+    TSRI_STOP_NONE,
+    TSRI_STOP_CYCLES,
+    TSRI_STOP_EVENTS,
+    TSRI_STOP_TIME,
+    TSRI_STOP_INTERRUPT
+  } stop;
 };
 
 /* Steps units and issues until nothing more can happen at this instant. */

@@ -135,7 +135,8 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, int *unit) {
       *unit = (int)in->f[0];
       return true;
     case TSR_ISA_SIGNAL:
-      *op = (struct tsri_op){.kind = TSRI_OP_SIGNAL, .sem = (int)in->f[1], .when = (int)in->f[2]};
+      *op =
+          (struct tsri_op){.kind = TSRI_OP_SIGNAL, .sem = (int)in->f[1], .when = (int)in->f[2]};
       *unit = (int)in->f[0];
       return true;
     case TSR_ISA_HALT: is->halted = true; return false;

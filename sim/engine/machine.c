@@ -22,70 +22,122 @@ struct tile_own {
       out[TSR_PARAM_NAME_MAX], mma[TSR_PARAM_TEXT_MAX];
   uint64_t rate[17], other;
 };
-struct dram_own { int model; };
-struct limits { uint64_t max_events, max_cycles; };
+struct dram_own {
+  int model;
+};
+struct limits {
+  uint64_t max_events, max_cycles;
+};
 
 static const char *const rate_formats[] = {
-    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8_e4m3",
+    "fp64",     "fp32",         "tf32",         "fp16",     "bf16",     "fp8_e4m3",
     "fp8_e5m2", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1",
-    "nf4", "int16", "int8", "uint8", "int4"};
+    "nf4",      "int16",        "int8",         "uint8",    "int4"};
 static const char *const tile_kinds[] = {"systolic", NULL};
 static const char *const dram_models[] = {"simple", NULL};
 
-#define COUNT_ROW(k, s, f, lo, hi, d, text)                                                    \
-  {.key = k, .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = lo, .high = hi,        \
-   .def = d, .offset = offsetof(struct s, f), .uncertainty = "exact", .doc = text,             \
-   .src = "SRC:assumed"}
-#define NAME_ROW(k, s, f, d, text)                                                             \
-  {.key = k, .type = TSR_PARAM_NAME, .def = d, .offset = offsetof(struct s, f),                \
-   .uncertainty = "exact", .doc = text, .src = "SRC:assumed"}
-#define RATE_ROW(k, i)                                                                         \
-  COUNT_ROW("rates." k, tile_own, rate[i], 0, 16, "0",                                         \
+#define COUNT_ROW(k, s, f, lo, hi, d, text)                                              \
+  {                                                                                      \
+    .key = k, .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = lo, .high = hi, \
+    .def = d, .offset = offsetof(struct s, f), .uncertainty = "exact", .doc = text,      \
+    .src = "SRC:assumed"                                                                 \
+  }
+#define NAME_ROW(k, s, f, d, text)                                               \
+  {                                                                              \
+    .key = k, .type = TSR_PARAM_NAME, .def = d, .offset = offsetof(struct s, f), \
+    .uncertainty = "exact", .doc = text, .src = "SRC:assumed"                    \
+  }
+#define RATE_ROW(k, i)                                 \
+  COUNT_ROW("rates." k, tile_own, rate[i], 0, 16, "0", \
             "products of " k " per array element and cycle; 0: not executed")
 
 static const struct tsr_param root_rows[] = {
     COUNT_ROW("version", root, version, 1, 1, "1", "of this file's form"),
     NAME_ROW("name", root, name, "", "shown in tables"),
-    {.key = "clock", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_HZ, .low = 1000,
-     .high = 100000000000u, .offset = offsetof(struct root, clock), .uncertainty = "exact",
-     .doc = "core clock, nominal", .src = "SRC:assumed"},
+    {.key = "clock",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_HZ,
+     .low = 1000,
+     .high = 100000000000u,
+     .offset = offsetof(struct root, clock),
+     .uncertainty = "exact",
+     .doc = "core clock, nominal",
+     .src = "SRC:assumed"},
     COUNT_ROW("cores", root, cores, 1, 1, "1", "cores"),
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
-    {.key = "kind", .type = TSR_PARAM_ENUM, .names = tile_kinds, .def = "systolic",
-     .offset = offsetof(struct tile_own, kind), .uncertainty = "exact", .doc = "kind of tile",
+    {.key = "kind",
+     .type = TSR_PARAM_ENUM,
+     .names = tile_kinds,
+     .def = "systolic",
+     .offset = offsetof(struct tile_own, kind),
+     .uncertainty = "exact",
+     .doc = "kind of tile",
      .src = "SRC:assumed"},
     COUNT_ROW("count", tile_own, count, 1, 1, "1", "tiles of a core"),
     NAME_ROW("formats.a", tile_own, a, "fp16", "format of activations"),
     NAME_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
     NAME_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
     NAME_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
-    {.key = "mma", .type = TSR_PARAM_TEXT, .def = "", .offset = offsetof(struct tile_own, mma),
+    {.key = "mma",
+     .type = TSR_PARAM_TEXT,
+     .def = "",
+     .offset = offsetof(struct tile_own, mma),
      .uncertainty = "exact",
      .doc = "matrix units that compute values, by name or parameters; empty: by the formats",
      .src = "SRC:assumed"},
-    RATE_ROW("fp64", 0), RATE_ROW("fp32", 1), RATE_ROW("tf32", 2), RATE_ROW("fp16", 3),
-    RATE_ROW("bf16", 4), RATE_ROW("fp8_e4m3", 5), RATE_ROW("fp8_e5m2", 6),
-    RATE_ROW("fp8_e4m3fnuz", 7), RATE_ROW("fp8_e5m2fnuz", 8), RATE_ROW("fp6_e3m2", 9),
-    RATE_ROW("fp6_e2m3", 10), RATE_ROW("fp4_e2m1", 11), RATE_ROW("nf4", 12),
-    RATE_ROW("int16", 13), RATE_ROW("int8", 14), RATE_ROW("uint8", 15), RATE_ROW("int4", 16),
+    RATE_ROW("fp64", 0),
+    RATE_ROW("fp32", 1),
+    RATE_ROW("tf32", 2),
+    RATE_ROW("fp16", 3),
+    RATE_ROW("bf16", 4),
+    RATE_ROW("fp8_e4m3", 5),
+    RATE_ROW("fp8_e5m2", 6),
+    RATE_ROW("fp8_e4m3fnuz", 7),
+    RATE_ROW("fp8_e5m2fnuz", 8),
+    RATE_ROW("fp6_e3m2", 9),
+    RATE_ROW("fp6_e2m3", 10),
+    RATE_ROW("fp4_e2m1", 11),
+    RATE_ROW("nf4", 12),
+    RATE_ROW("int16", 13),
+    RATE_ROW("int8", 14),
+    RATE_ROW("uint8", 15),
+    RATE_ROW("int4", 16),
     COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
               "the same for formats by description, such as e5m3; 0: not executed"),
     {.key = NULL}};
-static const struct tsr_param dram_rows[] = {
-    {.key = "model", .type = TSR_PARAM_ENUM, .names = dram_models, .def = "simple",
-     .offset = offsetof(struct dram_own, model), .uncertainty = "exact",
-     .doc = "how DRAM is modelled", .src = "SRC:assumed"},
-    {.key = NULL}};
+static const struct tsr_param dram_rows[] = {{.key = "model",
+                                              .type = TSR_PARAM_ENUM,
+                                              .names = dram_models,
+                                              .def = "simple",
+                                              .offset = offsetof(struct dram_own, model),
+                                              .uncertainty = "exact",
+                                              .doc = "how DRAM is modelled",
+                                              .src = "SRC:assumed"},
+                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
-    {.key = "max_events", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = UINT64_MAX - 1, .unlimited = true, .def = "1000000000",
-     .offset = offsetof(struct limits, max_events), .uncertainty = "exact",
-     .doc = "a run whose estimate passes this is refused", .src = "SRC:assumed"},
-    {.key = "max_cycles", .type = TSR_PARAM_QUANTITY, .unit = TSR_UNIT_COUNT, .low = 1,
-     .high = UINT64_MAX - 1, .unlimited = true, .def = "unlimited",
-     .offset = offsetof(struct limits, max_cycles), .uncertainty = "exact",
-     .doc = "a run that passes this cycle is stopped", .src = "SRC:assumed"},
+    {.key = "max_events",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = UINT64_MAX - 1,
+     .unlimited = true,
+     .def = "1000000000",
+     .offset = offsetof(struct limits, max_events),
+     .uncertainty = "exact",
+     .doc = "a run whose estimate passes this is refused",
+     .src = "SRC:assumed"},
+    {.key = "max_cycles",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 1,
+     .high = UINT64_MAX - 1,
+     .unlimited = true,
+     .def = "unlimited",
+     .offset = offsetof(struct limits, max_cycles),
+     .uncertainty = "exact",
+     .doc = "a run that passes this cycle is stopped",
+     .src = "SRC:assumed"},
     {.key = NULL}};
 
 /* ---- sections ---- */
@@ -238,7 +290,8 @@ static size_t shared_depth(const char *a, const char *b) {
  * in quotes. */
 static bool needs_quotes(const char *text) {
   if (*text == '"') return false;
-  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
   return strspn(text, plain) != strlen(text) || !*text || *text == '-' || *text == '.';
 }
 
@@ -253,8 +306,8 @@ static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
       if (depth >= skip)
         tsr_str_addf(&out, "%*s%.*s:\n", (int)(2 * depth), "", (int)(dot - part), part);
     const char *quote = needs_quotes(m->values[i].text) ? "\"" : "";
-    tsr_str_addf(&out, "%*s%s: %s%s%s\n", (int)(2 * depth), "", part, quote,
-                 m->values[i].text, quote);
+    tsr_str_addf(&out, "%*s%s: %s%s%s\n", (int)(2 * depth), "", part, quote, m->values[i].text,
+                 quote);
     before = key;
   }
   m->text = out.failed ? NULL : tsr_arena_strdup(m->arena, out.p);
@@ -274,11 +327,17 @@ static const struct slot_row slot_rows[TSR_SLOT_COUNT] = {
     [TSR_SLOT_SRAM_A] = {"core0.sram.a", "sram", SEC_A, {-1, -1, -1, -1, -1}},
     [TSR_SLOT_SRAM_B] = {"core0.sram.b", "sram", SEC_B, {-1, -1, -1, -1, -1}},
     [TSR_SLOT_SRAM_C] = {"core0.sram.c", "sram", SEC_C, {-1, -1, -1, -1, -1}},
-    [TSR_SLOT_LOAD] = {"core0.dma.load", "dma.load", SEC_DMA,
+    [TSR_SLOT_LOAD] = {"core0.dma.load",
+                       "dma.load",
+                       SEC_DMA,
                        {TSR_SLOT_DRAM, TSR_SLOT_STORE, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, -1}},
-    [TSR_SLOT_STORE] = {"core0.dma.store", "dma.store", SEC_DMA,
+    [TSR_SLOT_STORE] = {"core0.dma.store",
+                        "dma.store",
+                        SEC_DMA,
                         {TSR_SLOT_DRAM, TSR_SLOT_LOAD, TSR_SLOT_SRAM_C, -1, -1}},
-    [TSR_SLOT_TILE] = {"core0.tile0", "tile.systolic", SEC_TILE,
+    [TSR_SLOT_TILE] = {"core0.tile0",
+                       "tile.systolic",
+                       SEC_TILE,
                        {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, -1, -1}},
 };
 
@@ -319,7 +378,8 @@ static enum tsr_status find_text(const char *what, const char *text, struct read
   if (!text && bare) {
     text = tsr_preset_text("arch", what);
     if (!text) {
-      enum tsr_status st = tsr_err_set(r->err, TSR_USAGE, "unknown architecture preset '%s'", what);
+      enum tsr_status st =
+          tsr_err_set(r->err, TSR_USAGE, "unknown architecture preset '%s'", what);
       tsr_preset_hint("arch", what, r->err);
       return st;
     }
@@ -352,8 +412,7 @@ static enum tsr_status read_machine(struct reading *r, const char *what, const c
 }
 
 enum tsr_status tsr_machine_read(const char *what, const char *text, const char *const *sets,
-                                 size_t n_sets, struct tsr_machine **out,
-                                 struct tsr_err *err) {
+                                 size_t n_sets, struct tsr_machine **out, struct tsr_err *err) {
   struct tsr_arena *a = tsr_arena_create();
   struct tsr_machine *m = a ? tsr_arena_alloc(a, sizeof *m) : NULL;
   if (!m) {

@@ -14,8 +14,14 @@
 #include "sim/base/str.h"
 
 enum tsr_slot { /* instances, in the order in which they are built */
-  TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C,
-  TSR_SLOT_LOAD, TSR_SLOT_STORE, TSR_SLOT_TILE, TSR_SLOT_COUNT
+                TSR_SLOT_DRAM,
+                TSR_SLOT_SRAM_A,
+                TSR_SLOT_SRAM_B,
+                TSR_SLOT_SRAM_C,
+                TSR_SLOT_LOAD,
+                TSR_SLOT_STORE,
+                TSR_SLOT_TILE,
+                TSR_SLOT_COUNT
 };
 
 struct tsr_machine_instance {
@@ -40,7 +46,10 @@ struct tsr_machine {
   char mma[TSR_PARAM_TEXT_MAX]; /* as tsr_mma_resolve takes it; empty: by the formats */
   uint64_t max_events, max_cycles;
   size_t n_rates; /* formats the tile executes, products per element and cycle */
-  struct { const char *format; uint64_t rate; } rates[TSR_MACHINE_RATES_MAX];
+  struct {
+    const char *format;
+    uint64_t rate;
+  } rates[TSR_MACHINE_RATES_MAX];
   uint64_t rate_other; /* of formats that are not listed */
   struct tsr_machine_instance slot[TSR_SLOT_COUNT];
   size_t n_values;
@@ -50,9 +59,8 @@ struct tsr_machine {
 
 /* `what`: a preset's name (bare) or a path.  `text` (may be NULL): use it instead.
  * `sets`: `K=V` assignments, later ones win. */
-enum tsr_status tsr_machine_read(const char *what, const char *text,
-                                 const char *const *sets, size_t n_sets,
-                                 struct tsr_machine **out, struct tsr_err *err);
+enum tsr_status tsr_machine_read(const char *what, const char *text, const char *const *sets,
+                                 size_t n_sets, struct tsr_machine **out, struct tsr_err *err);
 void tsr_machine_destroy(struct tsr_machine *m);
 /* Rate of the tile for operands of a format; 0: not executed. */
 uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *format);

@@ -10,7 +10,9 @@ static uint64_t now_cycle(struct tsr_engine *e) {
   return e->env.fs_cycle(e, tsr_agenda_now(e->agenda));
 }
 
-static void touch(struct tsri_unit *u) { u->dirty = true; }
+static void touch(struct tsri_unit *u) {
+  u->dirty = true;
+}
 
 static void show(struct tsri_unit *u) {
   u->vcd_state = u->in_flight ? VCD_WORKING : u->blocked ? VCD_WAITING : VCD_IDLE;
@@ -243,7 +245,7 @@ void tsri_units_explain(const struct tsr_engine *e, struct tsr_str *out) {
       tsr_str_addf(out, ", waits for s%d since cycle %" PRIu64, u->blocked_sem,
                    u->blocked_cycle);
     if (u->closed)
-      tsr_str_addf(out, ", results of %u request%s wait for s%d since cycle %" PRIu64, u->closed,
-                   u->closed == 1 ? "" : "s", u->closed_sem, u->closed_cycle);
+      tsr_str_addf(out, ", results of %u request%s wait for s%d since cycle %" PRIu64,
+                   u->closed, u->closed == 1 ? "" : "s", u->closed_sem, u->closed_cycle);
   }
 }

@@ -54,8 +54,8 @@ static enum tsr_status read_options(struct stored *s, uint64_t run_id, struct ts
 static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, struct stored *s,
                                    struct tsr_err *err) {
   struct tsr_query *q;
-  enum tsr_status st = tsr_store_query(
-      store, "SELECT role, name, text FROM v_inputs WHERE run = ?1", &q, err);
+  enum tsr_status st =
+      tsr_store_query(store, "SELECT role, name, text FROM v_inputs WHERE run = ?1", &q, err);
   if (st) return st;
   tsr_query_bind_u64(q, 1, run_id);
   bool row = true;

@@ -114,9 +114,13 @@ static void shape_of(struct tsr_run_layer_plan *l) {
 
 /* ---- placement ---- */
 
-struct sizes { uint64_t a, b, c; };
+struct sizes {
+  uint64_t a, b, c;
+};
 
-static uint64_t align_up(uint64_t v) { return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN; }
+static uint64_t align_up(uint64_t v) {
+  return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN;
+}
 
 static enum tsr_status bytes_of_tensors(const struct tsr_run_layer_plan *l, struct sizes *z,
                                         struct tsr_err *err) {
@@ -196,8 +200,8 @@ static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
 
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
-  double latency = (double)dram->ops->memory->latency_fs(dram->params) *
-                   (double)m->clock_hz / (double)TSR_FS_PER_S;
+  double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
+                   (double)TSR_FS_PER_S;
   struct tsr_unit_facts tile, load;
   facts_of(m, TSR_SLOT_TILE, &tile);
   facts_of(m, TSR_SLOT_LOAD, &load);

@@ -20,7 +20,7 @@ struct recorder {
   uint64_t tile_elements; /* of the array */
   uint64_t active_cycles, events;
   struct tsri_tables tables; /* of --numerics full */
-  double peak_time_macs;  /* Σ executed / peak of the layer, in cycles */
+  double peak_time_macs;     /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
 
@@ -59,9 +59,8 @@ static enum tsr_status record_units(struct recorder *r, const struct tsr_layer_r
   for (int u = 0; u < TSR_ISA_UNITS; u++)
     for (int s = 0; s < TSR_STATE_COUNT; s++)
       if (x->unit_cycles[u][s])
-        list[out->n_units++] = (struct tsr_run_unit){tsr_engine_unit_name(r->engine, u),
-                                                     tsr_engine_state_name(s),
-                                                     x->unit_cycles[u][s]};
+        list[out->n_units++] = (struct tsr_run_unit){
+            tsr_engine_unit_name(r->engine, u), tsr_engine_state_name(s), x->unit_cycles[u][s]};
   out->units = list;
   return TSR_OK;
 }
@@ -74,8 +73,11 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
   for (size_t i = 0; i < x->n_segments; i++) {
     const struct tsr_segment *g = &x->segments[i];
     list[i] = (struct tsr_run_segment){tsr_engine_unit_name(r->engine, g->unit),
-                                       tsr_engine_state_name(g->state), g->start_cycles,
-                                       g->duration_cycles, g->period_cycles, g->repeats};
+                                       tsr_engine_state_name(g->state),
+                                       g->start_cycles,
+                                       g->duration_cycles,
+                                       g->period_cycles,
+                                       g->repeats};
   }
   out->segments = list;
   out->n_segments = x->n_segments;
@@ -97,12 +99,12 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
   if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
   if (r->o->numerics == TSR_NUMERICS_FULL)
-    return tsri_run_full(r->plan->machine, &r->plan->layers[i], i, r->o->seed, &r->tables, r->arena,
-                         &out->numeric, &out->n_numeric, r->err);
+    return tsri_run_full(r->plan->machine, &r->plan->layers[i], i, r->o->seed, &r->tables,
+                         r->arena, &out->numeric, &out->n_numeric, r->err);
   struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
   if (!n) return tsr_err_nomem(r->err);
-  enum tsr_status st = tsri_run_sample(r->plan->machine, &r->plan->layers[i], i, r->o->seed, n,
-                                       r->err);
+  enum tsr_status st =
+      tsri_run_sample(r->plan->machine, &r->plan->layers[i], i, r->o->seed, n, r->err);
   out->numeric = n;
   out->n_numeric = 1;
   return st;
@@ -140,18 +142,31 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
                            struct tsr_run_layer *out) {
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
   const struct tsr_op *op = l->op;
-  *out = (struct tsr_run_layer){
-      .index = i, .name = op->name, .op = tsr_op_kind_name(op->kind),
-      .m = op->m, .n = op->n, .k = op->k, .count = op->count,
-      .format_a = l->format_a, .format_b = l->format_b,
-      .format_acc = l->format_acc, .format_out = l->format_out,
-      .folds = x->folds, .start_cycles = x->start_cycles, .cycles = x->cycles,
-      .time_s = seconds(r, x->cycles), .executed_macs = x->macs,
-      .peak_macs_per_cycle = (double)(r->tile_elements * l->rate),
-      .dram_read_bytes = x->dram_read_bytes, .dram_write_bytes = x->dram_write_bytes,
-      .sram_read_bytes = x->sram_read_bytes, .sram_write_bytes = x->sram_write_bytes,
-      .compulsory_bytes = compulsory_bytes(l), .transfers = x->transfers,
-      .tile_active_cycles = x->active_cycles, .energy_pj = NAN};
+  *out = (struct tsr_run_layer){.index = i,
+                                .name = op->name,
+                                .op = tsr_op_kind_name(op->kind),
+                                .m = op->m,
+                                .n = op->n,
+                                .k = op->k,
+                                .count = op->count,
+                                .format_a = l->format_a,
+                                .format_b = l->format_b,
+                                .format_acc = l->format_acc,
+                                .format_out = l->format_out,
+                                .folds = x->folds,
+                                .start_cycles = x->start_cycles,
+                                .cycles = x->cycles,
+                                .time_s = seconds(r, x->cycles),
+                                .executed_macs = x->macs,
+                                .peak_macs_per_cycle = (double)(r->tile_elements * l->rate),
+                                .dram_read_bytes = x->dram_read_bytes,
+                                .dram_write_bytes = x->dram_write_bytes,
+                                .sram_read_bytes = x->sram_read_bytes,
+                                .sram_write_bytes = x->sram_write_bytes,
+                                .compulsory_bytes = compulsory_bytes(l),
+                                .transfers = x->transfers,
+                                .tile_active_cycles = x->active_cycles,
+                                .energy_pj = NAN};
   (void)tsr_op_macs(op, &out->macs);
   const uint64_t *tile = x->unit_cycles[TSR_UNIT_TILE];
   out->compute_cycles = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
@@ -181,8 +196,12 @@ static enum tsr_status run_layer(struct recorder *r, size_t i) {
 /* ---- the whole run ---- */
 
 static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t) {
-  *t = (struct tsr_run_totals){.energy_pj = NAN, .avg_power_mw = NAN, .peak_power_mw = NAN,
-                               .tokens_per_s = NAN, .events = r->events, .wall_s = wall};
+  *t = (struct tsr_run_totals){.energy_pj = NAN,
+                               .avg_power_mw = NAN,
+                               .peak_power_mw = NAN,
+                               .tokens_per_s = NAN,
+                               .events = r->events,
+                               .wall_s = wall};
   for (size_t i = 0; i < r->plan->n_layers; i++) {
     const struct tsr_run_layer *l = &r->layers[i];
     t->cycles += l->cycles;
@@ -201,9 +220,9 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
 
 /* What rerun needs beside the texts, one `key=value` a line. */
 static char *options_text(const struct recorder *r) {
-  return tsr_arena_printf(r->arena, "batch=%" PRIu64 "\nseed=%" PRIu64 "\nnumerics=%s\ntrace=%s\n",
-                          r->o->batch, r->o->seed, tsr_numerics_names[r->o->numerics],
-                          tsr_trace_names[r->o->trace]);
+  return tsr_arena_printf(
+      r->arena, "batch=%" PRIu64 "\nseed=%" PRIu64 "\nnumerics=%s\ntrace=%s\n", r->o->batch,
+      r->o->seed, tsr_numerics_names[r->o->numerics], tsr_trace_names[r->o->trace]);
 }
 
 /* The assignments made on the command line, ` k=v` each: the architecture's text holds
@@ -253,10 +272,9 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
 static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct tsr_err *err) {
   uint64_t fs, limit = p->machine->max_events;
   if (limit != TSR_UNLIMITED && p->events > limit) {
-    enum tsr_status st =
-        tsr_err_set(err, TSR_SIM,
-                    "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
-                    p->graph->name, (double)p->events, limit);
+    enum tsr_status st = tsr_err_set(
+        err, TSR_SIM, "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
+        p->graph->name, (double)p->events, limit);
     tsr_err_hint(err, "raise it with --set sim.max_events=N; 10^7 events take some seconds");
     return st;
   }

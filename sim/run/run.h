@@ -24,11 +24,11 @@ struct tsr_run_options {
   const char *const *sets;               /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
-  uint64_t batch; /* 0: as in the workload */
+  uint64_t batch;      /* 0: as in the workload */
   uint64_t seed;
   enum tsr_numerics numerics;
   enum tsr_trace trace;
-  const char *name; /* of the run, NULL: none */
+  const char *name;    /* of the run, NULL: none */
   const char *version; /* of the program, stored */
 };
 
@@ -52,8 +52,8 @@ struct tsr_run_plan {
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
   struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */
-  uint64_t events, tile_cycles; /* estimates, saturating */
-  uint64_t dram_bytes;          /* footprint of the tensors */
+  uint64_t events, tile_cycles;      /* estimates, saturating */
+  uint64_t dram_bytes;               /* footprint of the tensors */
 };
 
 /* Reads, maps, places and lowers everything.  Refuses what does not fit DRAM. */

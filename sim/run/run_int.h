@@ -47,5 +47,4 @@ void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_
 /* Adds what the units counted; NULL: nobody did, and the row says so. */
 void tsri_run_numeric_stats(const struct tsr_mma_stats *s, struct tsr_run_numeric *out);
 
-
 #endif

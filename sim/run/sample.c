@@ -4,8 +4,8 @@
  * or all (operand.h).  Each is accumulated over its full k by the machine's matrix
  * unit, with the program's K cuts, and held against the exact result of the same
  * operands. */
-#include "sim/base/mem.h"
 #include "sim/base/log.h"
+#include "sim/base/mem.h"
 #include "sim/run/run_int.h"
 
 struct sampler {
@@ -140,7 +140,8 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
     tsr_check_init(&s.check, s.o.out);
     sample_grid(&s);
     if (tsr_interrupted)
-      st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored", l->op->name);
+      st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                       l->op->name);
     tsri_run_numeric_row(&s.check, "out", 0, s.o.k, NULL, out);
     tsri_run_numeric_stats(&s.stats, out);
   } else {

@@ -46,8 +46,9 @@ static enum tsr_status ident_check(struct tsr_store *s, const struct ident *id, 
   }
   /* 1 is the first schema that a store is marked with. */
   if (id->version < 1) {
-    tsr_err_set(err, TSR_STORE, "store '%s' is damaged: expected a schema from 1 to %lld, got %lld",
-                s->path, (long long)ours, (long long)id->version);
+    tsr_err_set(err, TSR_STORE,
+                "store '%s' is damaged: expected a schema from 1 to %lld, got %lld", s->path,
+                (long long)ours, (long long)id->version);
     tsr_err_hint(err, "name another store with --db");
     return TSR_STORE;
   }

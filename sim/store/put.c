@@ -216,9 +216,10 @@ enum table_id {
   EVAL_HIST,
   TABLES
 };
+enum { KEYS_MAX = 3 };
 static const struct table {
   const char *name, *keys;
-  int n_keys;
+  int n_keys; /* at most KEYS_MAX */
   const struct field *fields;
   size_t n_fields;
 } tables[TABLES] = {
@@ -280,17 +281,20 @@ static int bind(sqlite3_stmt *st, int i, const struct field *f, const void *reco
   return SQLITE_MISUSE;
 }
 
+/* keys: KEYS_MAX of them, of which the table takes what it needs; NULL: it needs none. */
 static enum tsr_status insert(struct put *p, enum table_id id, const uint64_t *keys,
                               const void *record) {
   const struct table *t = &tables[id];
+  const int n_keys = t->n_keys;
+  TSR_CHECK(n_keys <= (keys ? KEYS_MAX : 0));
   enum tsr_status status = prepare(p, id);
   if (status != TSR_OK) return status;
   sqlite3_stmt *st = p->st[id];
   int rc = SQLITE_OK;
-  for (int i = 0; rc == SQLITE_OK && i < t->n_keys; i++)
+  for (int i = 0; rc == SQLITE_OK && i < n_keys; i++)
     rc = keys[i] > INT64_MAX ? SQLITE_RANGE : sqlite3_bind_int64(st, i + 1, (int64_t)keys[i]);
   for (size_t i = 0; rc == SQLITE_OK && i < t->n_fields; i++) {
-    rc = bind(st, t->n_keys + 1 + (int)i, &t->fields[i], record);
+    rc = bind(st, n_keys + 1 + (int)i, &t->fields[i], record);
     if (rc == SQLITE_RANGE)
       return tsr_err_set(p->err, TSR_STORE,
                          "store '%s': %s.%s passes 2^63 - 1, the largest number a store holds",
@@ -366,7 +370,7 @@ static enum tsr_status put_hist(struct put *p, enum table_id id, const uint64_t 
 }
 
 static enum tsr_status put_layer(struct put *p, uint64_t run, const struct tsr_run_layer *l) {
-  uint64_t keys[3] = {run, l->index, 0};
+  uint64_t keys[KEYS_MAX] = {run, l->index, 0};
   enum tsr_status status = insert(p, LAYER, keys, l);
   for (size_t i = 0; status == TSR_OK && i < l->n_stalls; i++)
     if (l->stalls[i].cycles) status = insert(p, STALL, keys, &l->stalls[i]); /* absent = 0 */
@@ -434,7 +438,7 @@ static enum tsr_status put_eval_rows(struct put *p, const void *record, int64_t 
   *id = sqlite3_last_insert_rowid(p->s->db);
   for (size_t i = 0; status == TSR_OK && i < r->n_points; i++) {
     const struct tsr_eval_point *x = &r->points[i];
-    const uint64_t keys[] = {(uint64_t)*id, i};
+    const uint64_t keys[KEYS_MAX] = {(uint64_t)*id, i};
     status = insert(p, POINT, keys, x);
     if (status == TSR_OK)
       status = put_hist(p, EVAL_HIST, keys, "ulp", x->n_ulp, x->ulp, x->ulp_edges);

@@ -44,10 +44,17 @@ struct tsr_run_input {
 };
 
 /* A cause with 0 cycles is not stored. */
-struct tsr_run_stall { const char *cause; uint64_t cycles; };
+struct tsr_run_stall {
+  const char *cause;
+  uint64_t cycles;
+};
 
 /* One unit's cycles in one layer by state (busy, fill, drain, idle, or a cause). */
-struct tsr_run_unit { const char *unit; const char *state; uint64_t cycles; };
+struct tsr_run_unit {
+  const char *unit;
+  const char *state;
+  uint64_t cycles;
+};
 
 /* A periodic segment of a unit's occupancy: `repeats` times `duration_cycles`
  * in `state`, the first from start_cycles, then every period_cycles.  repeats is
@@ -75,7 +82,9 @@ struct tsr_run_numeric {
 };
 
 /* A bin is [lo, hi). */
-struct tsr_hist_edge { double lo, hi; };
+struct tsr_hist_edge {
+  double lo, hi;
+};
 
 /* One point of an error study: a unit, a distribution, a K (v_mma_eval). */
 struct tsr_eval_point {
@@ -86,14 +95,19 @@ struct tsr_eval_point {
   uint64_t terms, swamped_terms, truncated_terms, acc_steps, absorbed_acc, cancelled_steps,
       cancel_bits, cancel_max;
   double quantisation_err, unquantised_err;
-  size_t n_ulp; const uint64_t *ulp; const struct tsr_hist_edge *ulp_edges;
-  size_t n_cancel; const uint64_t *cancel; const struct tsr_hist_edge *cancel_edges;
+  size_t n_ulp;
+  const uint64_t *ulp;
+  const struct tsr_hist_edge *ulp_edges;
+  size_t n_cancel;
+  const uint64_t *cancel;
+  const struct tsr_hist_edge *cancel_edges;
 };
 
 struct tsr_eval_record {
   const char *version;
   uint64_t seed, m, n;
-  size_t n_points; const struct tsr_eval_point *points;
+  size_t n_points;
+  const struct tsr_eval_point *points;
 };
 
 struct tsr_run_layer {
@@ -109,14 +123,18 @@ struct tsr_run_layer {
   uint64_t macs, executed_macs;
   double peak_macs_per_cycle; /* of the executed formats on the tiles assigned */
   uint64_t dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes;
-  uint64_t compulsory_bytes; /* each operand and the result once */
-  uint64_t transfers;        /* DMA transfers */
+  uint64_t compulsory_bytes;   /* each operand and the result once */
+  uint64_t transfers;          /* DMA transfers */
   uint64_t tile_active_cycles; /* cycles in which the tile accepts work */
   double energy_pj;
-  size_t n_stalls; const struct tsr_run_stall *stalls;
-  size_t n_units; const struct tsr_run_unit *units;
-  size_t n_segments; const struct tsr_run_segment *segments;
-  size_t n_numeric; const struct tsr_run_numeric *numeric;
+  size_t n_stalls;
+  const struct tsr_run_stall *stalls;
+  size_t n_units;
+  const struct tsr_run_unit *units;
+  size_t n_segments;
+  const struct tsr_run_segment *segments;
+  size_t n_numeric;
+  const struct tsr_run_numeric *numeric;
 };
 
 struct tsr_run_totals {
@@ -131,14 +149,16 @@ struct tsr_run_totals {
 };
 
 struct tsr_run_record {
-  const char *name;     /* NULL: none */
+  const char *name; /* NULL: none */
   const char *arch, *workload, *policy, *model, *status, *version;
   uint64_t seed;
   const char *numerics, *trace;
   double clock_hz, peak_macs_per_cycle, dram_bytes_per_s; /* for rooflines */
   struct tsr_run_totals totals;
-  size_t n_inputs; const struct tsr_run_input *inputs;
-  size_t n_layers; const struct tsr_run_layer *layers;
+  size_t n_inputs;
+  const struct tsr_run_input *inputs;
+  size_t n_layers;
+  const struct tsr_run_layer *layers;
 };
 
 /* Whether a run may have this name: printable UTF-8 of at most 200 bytes, not empty, no
@@ -159,13 +179,13 @@ enum tsr_status tsr_store_put_eval(struct tsr_store *s, const struct tsr_eval_re
 
 /* RUN as users write it: a number, a name, `last`. TSR_INPUT with the known
  * range or the nearest name when there is none. */
-enum tsr_status tsr_store_find_run(struct tsr_store *s, const char *run,
-                                   uint64_t *run_id, struct tsr_err *err);
+enum tsr_status tsr_store_find_run(struct tsr_store *s, const char *run, uint64_t *run_id,
+                                   struct tsr_err *err);
 
 /* Reading: a prepared statement without SQLite's header. */
 struct tsr_query;
-enum tsr_status tsr_store_query(struct tsr_store *s, const char *sql,
-                                struct tsr_query **out, struct tsr_err *err);
+enum tsr_status tsr_store_query(struct tsr_store *s, const char *sql, struct tsr_query **out,
+                                struct tsr_err *err);
 void tsr_query_bind_u64(struct tsr_query *q, int index1, uint64_t v);
 void tsr_query_bind_text(struct tsr_query *q, int index1, const char *v);
 /* *row: false at the end. */

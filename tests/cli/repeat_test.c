@@ -40,7 +40,10 @@ static const struct input inputs[] = {
      false,
      true,
      true},
-    {{"--arch", "edge-npu", "--workload", "mobilenetv2", "--trace", "full"}, true, false, false},
+    {{"--arch", "edge-npu", "--workload", "mobilenetv2", "--trace", "full"},
+     true,
+     false,
+     false},
     {{"--arch", "tpu-v1", "--workload", "bert-base-s128", "--batch", "2"}, false, false, false},
 };
 

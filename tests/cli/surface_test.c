@@ -247,8 +247,9 @@ static void a_run_tells_what_its_array_did(void **state) {
                    4);
   assert_int_equal(streaming + fill, compute);
   assert_true(fill > 0);
-  assert_int_equal(streaming, tool_sql_int("tessera.db", "SELECT sum(cycles) FROM v_units WHERE "
-                                                         "unit LIKE '%tile0' AND state='busy'"));
+  assert_int_equal(streaming,
+                   tool_sql_int("tessera.db", "SELECT sum(cycles) FROM v_units WHERE "
+                                              "unit LIKE '%tile0' AND state='busy'"));
   assert_int_equal(compute + stalled, tool_sql_int("tessera.db", "SELECT cycles FROM v_runs"));
   tool_result_fini(&r);
   TOOL(&r, "run", "--arch", "systolic-32", "--workload", "gemm:9x9x9", "--trace", "off");
@@ -278,12 +279,18 @@ static void a_table_without_rows_is_a_note(void **state) {
 /* In code points, blanks at an end left out. */
 static void texts_fit_a_hundred_columns(void **state) {
   (void)state;
-  static const char *const ways[][4] = {{"models"},           {"models", "--isa"},
-                                        {"models", "--assumed"}, {"models", "--formats"},
-                                        {"config", "--keys"}, {"presets"},
-                                        {"show", "runs"},     {"show", "layers"},
-                                        {"show", "units"},    {"show", "kernels"},
-                                        {"show", "numerics"}, {"config", "-a", "systolic-128"}};
+  static const char *const ways[][4] = {{"models"},
+                                        {"models", "--isa"},
+                                        {"models", "--assumed"},
+                                        {"models", "--formats"},
+                                        {"config", "--keys"},
+                                        {"presets"},
+                                        {"show", "runs"},
+                                        {"show", "layers"},
+                                        {"show", "units"},
+                                        {"show", "kernels"},
+                                        {"show", "numerics"},
+                                        {"config", "-a", "systolic-128"}};
   TOOL_EXPECT(0, "run", "--arch", "systolic-128", "--workload", "mobilenetv2", "--name",
               "a-name-of-many-letters-for-one-run", "--set", "dram.bandwidth=301GB/s", "--set",
               "sram.a.size=16MiB", "--numerics", "sample");

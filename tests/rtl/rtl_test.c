@@ -412,7 +412,8 @@ static void a_result_not_taken_stops_the_array_and_the_model(void **state) {
         s[q] = (struct shape){m,    n,    tsr_rng_range(&rng, 1, 30),
                               true, true, tsr_rng_range(&rng, 0, 3) ? open : 0};
       }
-      run(&flows[x], &units[0], s, i % 2 && flows[x].rtl != RTL_WS_PRELOAD ? REQS : 1, &rng, &t);
+      run(&flows[x], &units[0], s, i % 2 && flows[x].rtl != RTL_WS_PRELOAD ? REQS : 1, &rng,
+          &t);
     }
     report(&flows[x], &units[0], &t);
   }

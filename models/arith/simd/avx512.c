@@ -168,6 +168,8 @@ INLINE void fused_step(const struct fused *f, size_t rows, size_t vecs, size_t c
 INLINE void fused_rows(struct fused *f, size_t rows, int out) {
   const struct tsri_tile *t = f->t;
   const struct tsri_plan *p = t->p;
+  const size_t width = t->width;
+  TSR_CHECK(width <= NC); /* `odd` has a bit for each column */
   _Alignas(64) int8_t tops[2][64];
   for (f->k = t->k0; f->k < t->k1; f->k += f->n) {
     __m512i top[2];
@@ -179,8 +181,8 @@ INLINE void fused_rows(struct fused *f, size_t rows, int out) {
       if (p->a_odd[t->row + f->row + r] | p->b_odd[t->panel]) odd[r] = odd_lanes(f, r);
     }
     size_t col = 0;
-    for (; col + 32 <= t->width; col += 32) fused_step(f, rows, 2, col, out, tops, odd);
-    if (col < t->width) fused_step(f, rows, 1, col, out, tops, odd);
+    for (; col + 32 <= width; col += 32) fused_step(f, rows, 2, col, out, tops, odd);
+    if (col < width) fused_step(f, rows, 1, col, out, tops, odd);
   }
 }
 

@@ -12,7 +12,7 @@ struct source {
   bool flush; /* subnormals are +0 */
   const void *codes;
   size_t ld, rows, cols, bytes;
-  double *value;   /* by code; NULL: decode each */
+  double *value;   /* by code; this and weight NULL: decode each */
   int16_t *weight; /* by code: exponent, EXP_NONE for 0, EXP_ODD for inf and NaN */
   float *packed;   /* by code, once the scale is known: what is packed */
   int8_t *packed_exp;
@@ -82,7 +82,7 @@ static void look_up(const struct source *s, uint64_t code, double *value, int *w
     read_direct(s, (uint32_t)code, value, weight);
     return;
   }
-  if (s->value) {
+  if (s->weight) {
     *value = s->value[code];
     *weight = s->weight[code];
     return;

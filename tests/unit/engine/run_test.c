@@ -31,9 +31,15 @@ static void make(struct fixture *f, const char *const *sets, size_t n_sets, uint
   s.size[TSR_AXIS_OW] = m;
   s.size[TSR_AXIS_N] = n;
   s.size[TSR_AXIS_C] = k;
-  struct tsr_target t = {.flow = TSR_FLOW_WS, .rows = 32, .cols = 32, .preload = true, .rate = 1,
-                         .slot_bytes = {65536, 65536, 65536}, .slots = {2, 2, 2},
-                         .burst_bytes = 64, .dram_bytes_per_cycle = 51.2,
+  struct tsr_target t = {.flow = TSR_FLOW_WS,
+                         .rows = 32,
+                         .cols = 32,
+                         .preload = true,
+                         .rate = 1,
+                         .slot_bytes = {65536, 65536, 65536},
+                         .slots = {2, 2, 2},
+                         .burst_bytes = 64,
+                         .dram_bytes_per_cycle = 51.2,
                          .latency_cycles = 80};
   struct tsr_layout lay = {.base_bytes = {0, 1 << 20, 2 << 20}, .slots = {2, 2, 2}, .rate = 1};
   struct tsr_mapping map;
@@ -49,7 +55,8 @@ static void unmake(struct fixture *f) {
 
 static void every_cycle_of_every_unit_is_accounted(void **state) {
   (void)state;
-  static const uint64_t shapes[][3] = {{1, 1, 1}, {100, 77, 300}, {500, 64, 64}, {64, 500, 1000}};
+  static const uint64_t shapes[][3] = {
+      {1, 1, 1}, {100, 77, 300}, {500, 64, 64}, {64, 500, 1000}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     struct fixture f;
     make(&f, NULL, 0, shapes[i][0], shapes[i][1], shapes[i][2]);

@@ -49,8 +49,8 @@ static double size_of(const char *class) {
   static const struct {
     const char *class;
     double px;
-  } sizes[] = {{"title", 20}, {"axis", 15}, {"roof", 12}, {"point", 12},  {"legend", 12},
-               {"note", 12},  {"tick", 13}, {"panel", 15}};
+  } sizes[] = {{"title", 20},  {"axis", 15}, {"roof", 12}, {"point", 12},
+               {"legend", 12}, {"note", 12}, {"tick", 13}, {"panel", 15}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     if (!strncmp(class, sizes[i].class, strlen(sizes[i].class))) return sizes[i].px;
   return 13;
@@ -68,8 +68,8 @@ static void unescape(char *s) {
 }
 
 /* The boxes of the upright texts whose class begins with `of`; returns how many. */
-static size_t text_boxes(const char *svg, const char *of, struct box *boxes,
-                         char (*texts)[200], size_t max) {
+static size_t text_boxes(const char *svg, const char *of, struct box *boxes, char (*texts)[200],
+                         size_t max) {
   size_t n = 0;
   for (const char *p = svg; (p = strstr(p, "<text class=\"")); p++) {
     char class[40] = "", anchor[16] = "start";

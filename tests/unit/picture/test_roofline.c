@@ -148,7 +148,8 @@ static void every_scene_is_drawn_whole_and_legible(void **state) {
       fclose(f);
     }
     if (svg_count(svg, "<circle ") != rows[i].circles) fail_msg("%s: circles", rows[i].what);
-    if (svg_count(svg, "class=\"slope\"") != rows[i].slopes) fail_msg("%s: slopes", rows[i].what);
+    if (svg_count(svg, "class=\"slope\"") != rows[i].slopes)
+      fail_msg("%s: slopes", rows[i].what);
     if (svg_count(svg, "class=\"peak\"") != rows[i].peaks) fail_msg("%s: peaks", rows[i].what);
     for (size_t w = 0; w < 4 && rows[i].words[w]; w++)
       if (!strstr(svg, rows[i].words[w]))

@@ -170,11 +170,11 @@ static void a_column_that_says_nothing_is_left_out(void **state) {
     const char *heading;
     bool there;
   } rows[] = {
-      {"kernels", 1, "why not", true},  {"kernels", 2, "why not", false},
+      {"kernels", 1, "why not", true},   {"kernels", 2, "why not", false},
       {"kernels", 1, "requested", true}, {"kernels", 2, "requested", false},
-      {"kernels", 2, "mapping", true},  {"numerics", 1, "under", true},
-      {"layers", 1, "x min", true},     {"layers", 2, "x min", false},
-      {"runs", 0, "status", true},      {"runs", 0, "changes", false},
+      {"kernels", 2, "mapping", true},   {"numerics", 1, "under", true},
+      {"layers", 1, "x min", true},      {"layers", 2, "x min", false},
+      {"runs", 0, "status", true},       {"runs", 0, "changes", false},
       {"runs", 0, "model", false}, /* event is understood */
   };
   struct sample plain;
@@ -226,7 +226,8 @@ static void an_empty_table_is_explained(void **state) {
   put_plain(&plain);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const char *why = "";
-    assert_int_equal(tsr_query_show_empty(store, rows[i].what, rows[i].run, &why, NULL), TSR_OK);
+    assert_int_equal(tsr_query_show_empty(store, rows[i].what, rows[i].run, &why, NULL),
+                     TSR_OK);
     if (!why != !rows[i].says || (why && !strstr(why, rows[i].says)))
       fail_msg("%s: %s", rows[i].what, why ? why : "nothing");
   }
@@ -303,11 +304,16 @@ static void a_failing_allocation_is_told(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(text_is_aligned_and_fits_a_terminal),       T(a_right_aligned_column_ends_at_one_place),
-      T(csv_has_its_keys_and_quotes_what_it_must),  T(json_has_a_row_each),
-      T(a_column_that_says_nothing_is_left_out),    T(the_changes_of_a_run_stand_beside_it),
-      T(an_empty_table_is_explained),               T(amounts_have_their_digits_and_a_prefix),
-      T(names_are_listed_and_unknown_ones_refused), T(a_failing_allocation_is_told),
+      T(text_is_aligned_and_fits_a_terminal),
+      T(a_right_aligned_column_ends_at_one_place),
+      T(csv_has_its_keys_and_quotes_what_it_must),
+      T(json_has_a_row_each),
+      T(a_column_that_says_nothing_is_left_out),
+      T(the_changes_of_a_run_stand_beside_it),
+      T(an_empty_table_is_explained),
+      T(amounts_have_their_digits_and_a_prefix),
+      T(names_are_listed_and_unknown_ones_refused),
+      T(a_failing_allocation_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,9 @@ static const struct fault {
 };
 
 static bool thin; /* `thin`: a seventh of the points, for every day */
-static uint64_t stride_of(const struct fault *f) { return thin ? 7 * f->stride : f->stride; }
+static uint64_t stride_of(const struct fault *f) {
+  return thin ? 7 * f->stride : f->stride;
+}
 
 static uint64_t points_of_a_put(const struct fault *f, struct tsr_store *s) {
   uint64_t id = 0;

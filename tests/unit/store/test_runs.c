@@ -251,8 +251,8 @@ static void names_that_mean_another_run_are_refused(void **state) {
   static const struct {
     const char *name;
     bool valid;
-  } rows[] = {{"", false},   {"last", false},   {"12", false}, {"0", false},
-              {"12a", true}, {"lasting", true}, {"-1", false}, {"b s", true},
+  } rows[] = {{"", false},   {"last", false},   {"12", false},   {"0", false},
+              {"12a", true}, {"lasting", true}, {"-1", false},   {"b s", true},
               {"µ", true},   {"x\ny", false},   {"\xff", false}, {"\x1b[31m", false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     uint64_t id = 0;
