@@ -404,7 +404,8 @@ static enum tsr_status eval(struct cmd_ctx *ctx, const struct mma_args *a) {
   struct eval e = {.a = a};
   struct tsr_store *s = NULL;
   uint64_t id = 0;
-  enum tsr_status st = eval_make(&e, &ctx->err);
+  enum tsr_status st = a->out ? cmd_guard_output(ctx, a->out, NULL, 0) : TSR_OK;
+  if (!st) st = eval_make(&e, &ctx->err);
   if (!st) st = cmd_open(ctx, TSR_STORE_WRITE, &s);
   if (!st) st = study(&e, &ctx->err);
   const struct tsr_eval_record record = {cmd_version, a->seed, a->m, a->n, e.n, e.points};

@@ -9,6 +9,7 @@
 
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
+#include "sim/base/str.h"
 #include "sim/base/units.h"
 #include "sim/cmd/cmd.h"
 
@@ -130,9 +131,16 @@ static bool is_store(const char *path) {
 
 enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
                                  const char *const *inputs, size_t n) {
+  static const char *const logs[] = {"-wal", "-shm", "-journal"}; /* of a store, by SQLite */
   struct stat st;
-  if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return TSR_OK;
-  bool input = is_store(path) || same_file(path, ctx->db);
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return TSR_OK;
+  bool input = !strcmp(path, ctx->db) || is_store(path) || same_file(path, ctx->db);
+  for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+    if (!tsr_str_ends(path, logs[i])) continue;
+    char *base = tsr_mem_strndup(path, strlen(path) - strlen(logs[i]));
+    input = input || (base && (is_store(base) || !strcmp(base, ctx->db)));
+    tsr_mem_free(base);
+  }
   for (size_t i = 0; i < n; i++) input = input || (inputs[i] && same_file(path, inputs[i]));
   if (!input) return TSR_OK;
   return tsr_err_set(&ctx->err, TSR_USAGE, "-o '%s' would overwrite a store or an input", path);

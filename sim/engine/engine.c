@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/base/log.h"
 #include "sim/engine/engine_int.h"
 
 static const int unit_slots[TSR_ISA_UNITS] = {TSR_SLOT_LOAD, TSR_SLOT_TILE, TSR_SLOT_STORE};
@@ -30,6 +31,10 @@ static uint64_t env_fs_cycle(void *engine, uint64_t fs) {
 }
 static void env_at(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, void *arg) {
   struct tsr_engine *e = engine;
+  if (tsr_interrupted) { /* a transfer may last as long as a layer */
+    halt(e, TSRI_STOP_INTERRUPT);
+    return;
+  }
   if (fs >= UINT64_MAX - 1) {
     halt(e, TSRI_STOP_TIME);
     return;

@@ -18,8 +18,8 @@ struct root {
 struct tile_own {
   int kind;
   uint64_t count;
-  char a[TSR_PARAM_NAME_MAX], b[TSR_PARAM_NAME_MAX], acc[TSR_PARAM_NAME_MAX],
-      out[TSR_PARAM_NAME_MAX], mma[TSR_PARAM_TEXT_MAX];
+  char a[TSR_PARAM_TEXT_MAX], b[TSR_PARAM_TEXT_MAX], acc[TSR_PARAM_TEXT_MAX],
+      out[TSR_PARAM_TEXT_MAX], mma[TSR_PARAM_TEXT_MAX];
   uint64_t rate[17], other;
 };
 struct dram_own {
@@ -45,6 +45,11 @@ static const char *const dram_models[] = {"simple", NULL};
 #define NAME_ROW(k, s, f, d, text)                                               \
   {                                                                              \
     .key = k, .type = TSR_PARAM_NAME, .def = d, .offset = offsetof(struct s, f), \
+    .uncertainty = "exact", .doc = text, .src = "SRC:assumed"                    \
+  }
+#define TEXT_ROW(k, s, f, d, text)                                               \
+  {                                                                              \
+    .key = k, .type = TSR_PARAM_TEXT, .def = d, .offset = offsetof(struct s, f), \
     .uncertainty = "exact", .doc = text, .src = "SRC:assumed"                    \
   }
 #define RATE_ROW(k, i)                                 \
@@ -75,10 +80,10 @@ static const struct tsr_param tile_rows[] = {
      .doc = "kind of tile",
      .src = "SRC:assumed"},
     COUNT_ROW("count", tile_own, count, 1, 1, "1", "tiles of a core"),
-    NAME_ROW("formats.a", tile_own, a, "fp16", "format of activations"),
-    NAME_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
-    NAME_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
-    NAME_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
+    TEXT_ROW("formats.a", tile_own, a, "fp16", "format of activations"),
+    TEXT_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
+    TEXT_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
+    TEXT_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",

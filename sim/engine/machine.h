@@ -41,8 +41,8 @@ struct tsr_machine {
   struct tsr_arena *arena;
   const char *name;
   uint64_t clock_hz;
-  char format_a[TSR_PARAM_NAME_MAX], format_b[TSR_PARAM_NAME_MAX];
-  char format_acc[TSR_PARAM_NAME_MAX], format_out[TSR_PARAM_NAME_MAX];
+  char format_a[TSR_PARAM_TEXT_MAX], format_b[TSR_PARAM_TEXT_MAX];
+  char format_acc[TSR_PARAM_TEXT_MAX], format_out[TSR_PARAM_TEXT_MAX];
   char mma[TSR_PARAM_TEXT_MAX]; /* as tsr_mma_resolve takes it; empty: by the formats */
   uint64_t max_events, max_cycles;
   size_t n_rates; /* formats the tile executes, products per element and cycle */

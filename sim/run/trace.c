@@ -7,6 +7,7 @@
  * accumulator, near eighths of K. */
 #include <string.h>
 
+#include "sim/base/log.h"
 #include "sim/base/mem.h"
 #include "sim/run/run_int.h"
 
@@ -47,21 +48,27 @@ struct running {
   bool has_sum;
 };
 
+/* Goes on to product `to`.  The ranges done are summed there and not at every cut: the
+ * program sums them once, and so the events of sums before the last are not its own. */
 static void advance(struct tracer *t, struct running *r, uint64_t to, unsigned *events,
                     struct tsr_mma_stats *stats) {
   const struct tsr_mma *u = t->o->unit;
+  uint64_t before = r->range;
   while (r->at < to) {
     uint64_t end = tsr_min_u64(to, t->cuts[r->range]);
     r->part =
         tsr_mma_dot_stats(u, t->a + r->at, t->b + r->at, end - r->at, r->part, events, stats);
     r->at = end;
-    if (end < t->cuts[r->range]) return;
+    if (end < t->cuts[r->range]) break;
     t->parts[r->range++] = r->part;
-    memcpy(t->scratch, t->parts, r->range * sizeof *t->parts);
-    r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->range, events), events);
-    r->has_sum = true;
     r->part = 0;
   }
+  if (r->range == before) return;
+  unsigned summing = 0;
+  memcpy(t->scratch, t->parts, r->range * sizeof *t->parts);
+  r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->range, &summing), &summing);
+  r->has_sum = true;
+  if (r->at == t->o->k) *events |= summing;
 }
 
 static void add_products(struct tracer *t, uint64_t from, uint64_t to, struct tsr_ref *into,
@@ -146,12 +153,15 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
     struct tsri_grid g = tsri_operand_grid(o);
     find_points(&t);
     for (uint64_t i = 0; i < g.rows; i++)
-      for (uint64_t j = 0; j < g.cols; j++) {
+      for (uint64_t j = 0; j < g.cols && !tsr_interrupted; j++) {
         uint64_t row, col;
         tsri_operand_place(o, &g, i, j, &row, &col);
         fetch(&t, row, col);
         trace_one(&t);
       }
+    if (tsr_interrupted)
+      st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                       o->l->op->name);
   } else {
     st = tsr_err_nomem(err);
   }
