@@ -115,7 +115,7 @@ static struct tsr_num times_scale(struct tsr_num v, const struct tsr_format *f,
     if (s.cls != TSR_NUM_FINITE) v.cls = s.cls;
     return v;
   }
-  v.sig *= s.sig; /* a few bits each */
+  v.sig *= s.sig; /* at most 64 bits (tsr_mma_invalid) */
   v.exp += s.exp;
   return v;
 }
@@ -181,6 +181,14 @@ static void count_cancelled(struct study *t, double abs, double s) {
   t->out->cancel[bin]++;
 }
 
+/* Did the sum leave what a bound speaks of (bound.h)?  Subnormal operands are exact
+ * unless the unit takes them for zero. */
+static bool is_beyond_bound(const struct tsr_mma *u, unsigned events) {
+  unsigned all = TSR_EVENT_OVERFLOW | TSR_EVENT_SATURATED | TSR_EVENT_UNDERFLOW;
+  if (u->flush) all |= TSR_EVENT_SUBNORMAL_IN;
+  return events & all;
+}
+
 static void one_result(struct study *t, uint64_t i, uint64_t j) {
   const struct tsr_study *s = t->s;
   const uint64_t *a = t->a.codes + i * s->k, *b = t->b.codes + j * s->k;
@@ -193,6 +201,7 @@ static void one_result(struct study *t, uint64_t i, uint64_t j) {
                                       t->b.blocks ? t->b.scales + j * t->b.blocks : NULL};
   unsigned events = 0;
   uint64_t code = tsr_mma_dot_full(s->unit, &args, &events, &t->out->stats);
+  if (is_beyond_bound(s->unit, events)) t->out->bound = __builtin_nan("");
   struct tsr_ref exact;
   double abs = 0, from = 0;
   tsr_ref_init(&exact);

@@ -30,7 +30,9 @@ enum { TSR_STUDY_CANCEL_BINS = 64 };
 struct tsr_study_result {
   struct tsr_check check; /* in ulp of the accumulator's format */
   struct tsr_mma_stats stats;
-  double bound;                             /* of |s^ - s| / (|a|^T |b|), NaN: none */
+  /* Of |s^ - s| / (|a|^T |b|); NaN: none, as where a result overflowed, was clipped or
+   * underflowed, or the unit took subnormal numbers for zero. */
+  double bound;
   double quantisation_err, unquantised_err; /* |S - S0| / |S0| and |S^ - S0| / |S0| */
   uint64_t cancel[TSR_STUDY_CANCEL_BINS];
 };

@@ -8,7 +8,7 @@
 #include "sim/base/mem.h"
 
 /* An addend before rounding: (-1)^sign * sig * 2^exp, 0 < sig < 2^120 when FINITE
- * (products of two significands of 53 bits and two of a scale). */
+ * (two significands and those of two scales; mma_limits.c refuses wider units). */
 struct tsri_term {
   enum tsr_num_class cls;
   bool sign;

@@ -109,17 +109,26 @@ static bool enters(struct walk *w, size_t k) {
   return w->chosen >> (k % (size_t)u->sparse_m) & 1;
 }
 
-/* Moves `at` to the next k of the walk's lane, or of the next lane. */
+/* Moves `at` to the next k of the walk's lane, or to the first of the next lane: a
+ * dot product costs its k, however many lanes there are. */
 static bool seek(struct walk *w) {
   const struct tsr_mma *u = w->r->u;
-  for (; w->lane < w->lanes; w->lane++, w->at = w->lo) {
-    for (; w->at < w->hi; w->at++) {
-      if (w->lanes == 1) return true;
-      size_t in = (w->at - w->lo) % (size_t)u->order_period;
-      if (in / (size_t)u->order_width == w->lane) return true;
-    }
+  if (w->lanes == 1) return w->at < w->hi;
+  size_t period = (size_t)u->order_period, width = (size_t)u->order_width;
+  size_t n = w->hi - w->lo, first = w->lane * width;
+  size_t off = w->at - w->lo, in = off % period;
+  if (in < first) { /* the last lane's range ends with the period */
+    off += first - in;
+  } else if (in - first >= width) {
+    off += period - in + first;
   }
-  return false;
+  if (off >= n) { /* lanes begin one after the other: one beyond the end is the last */
+    w->lane++;
+    off = first + width;
+    if (w->lane >= w->lanes || off >= n) off = n;
+  }
+  w->at = w->lo + off;
+  return off < n;
 }
 
 /* The same, past what the selection leaves out where only products count. */
@@ -198,10 +207,14 @@ static bool is_whole(const struct tsr_mma *u, size_t len) {
 static uint64_t sum_tree(struct tsri_run *r, struct walk *w, const uint64_t *c) {
   uint64_t stack[64];
   size_t depth = 0, count = 0, len = step_len(r->u);
-  struct tsri_piece p = {.first = true, .last = true};
+  bool whole = len != SIZE_MAX; /* else one step takes the sum, in pieces */
+  struct tsri_piece p = {.first = true};
   while (walk_next(w, len, &p)) {
+    p.last = whole || p.end;
     p.end = true;
     uint64_t node = steps[r->u->kind](r, &p);
+    p.first = whole;
+    if (!p.last) continue;
     for (size_t bit = 1; count & bit; bit <<= 1)
       node = tsri_acc_add(r, r->u->round, stack[--depth], node);
     stack[depth++] = node;

@@ -35,9 +35,12 @@ static int product_bits(const struct tsr_mma *u) {
   return u->a->man_bits + 1 + u->b->man_bits + 1;
 }
 
+/* A float with nothing unusual: these fields tell all of it. */
 static bool is_float(const struct tsr_format *f, int exp_bits, int man_bits, int bits) {
-  return !f->is_int && f->exp_bits == exp_bits && f->man_bits == man_bits && f->bits == bits &&
-         f->bias == (1 << (exp_bits - 1)) - 1 && f->has_inf;
+  return !f->is_int && !f->codec && !f->is_unsigned && !f->no_subnormals && !f->no_neg_zero &&
+         f->exp_bits == exp_bits && f->man_bits == man_bits && f->bits == bits &&
+         f->pad_bits == bits - 1 - exp_bits - man_bits &&
+         f->bias == (1 << (exp_bits - 1)) - 1 && f->has_inf && f->has_nan;
 }
 
 static bool is_fp32(const struct tsr_format *f) {
@@ -49,17 +52,28 @@ static bool is_fp16(const struct tsr_format *f) {
 static bool is_bf16(const struct tsr_format *f) {
   return is_float(f, 8, 7, 16);
 }
+static bool is_tf32(const struct tsr_format *f) {
+  return is_float(f, 8, 10, 32);
+}
 
-/* An operand whose values fp32 holds. */
+/* The small floats, with or without infinity, NaN and -0: decoded by a table. */
+static bool is_small(const struct tsr_format *f) {
+  int bias = (1 << (f->exp_bits - (f->exp_bits > 0))) - 1;
+  return !f->is_int && !f->codec && !f->is_unsigned && !f->no_subnormals && f->bits <= 8 &&
+         f->pad_bits == 0 && f->exp_bits >= 2 && f->exp_bits <= 5 && f->man_bits >= 1 &&
+         f->bias >= bias && f->bias <= bias + 1;
+}
+
+/* An operand the kernels know; fp32 holds its values.  Every other format goes to the
+ * reference. */
 static bool in_fp32(const struct tsr_format *f) {
-  return !f->is_int && !f->codec && f->man_bits <= 23 && f->exp_bits <= 8 &&
-         1 - f->bias >= -126 && (1 << f->exp_bits) - 1 - f->bias <= 128;
+  return is_small(f) || is_fp16(f) || is_bf16(f) || is_tf32(f) || is_fp32(f);
 }
 
 static bool plan_fused(struct tsri_plan *p, const struct tsr_mma *u) {
   /* Products and C are scaled in fp32 and cut in int32: see simd/README.md. */
   const struct tsr_format *a = u->via ? u->via : u->a, *b = u->via ? u->via : u->b;
-  if (!in_fp32(a) || !in_fp32(b) || u->a->codec || u->b->codec || u->flush ||
+  if (!in_fp32(a) || !in_fp32(b) || !in_fp32(u->a) || !in_fp32(u->b) || u->flush ||
       a->man_bits + b->man_bits + 2 > 24 || u->align_bits < 1 || u->align_bits > 25 ||
       u->fused_len < 1 || u->fused_len > TSR_MMA_FUSED_LEN_MAX)
     return false;
@@ -72,10 +86,13 @@ static bool plan_fused(struct tsri_plan *p, const struct tsr_mma *u) {
     p->out = TSRI_OUT_RZ32;
   else if (in == u->acc && u->round == TSR_ROUND_RNE)
     p->out = TSRI_OUT_RNE32;
-  else if (u->round == TSR_ROUND_RZ && in->exp_bits == 8 && in->man_bits == 13)
+  else if (u->round == TSR_ROUND_RZ && is_float(in, 8, 13, 22))
     p->out = TSRI_OUT_E8M13;
   else
     return false;
+  /* Steps with an alignment exponent below FAR are left to the reference: a least one
+   * that is no higher never shows.  Results in fp16 look at it. */
+  if (p->out != TSRI_OUT_RNE16 && u->zero_exp > TSRI_EXP_FAR) return false;
   p->len = u->fused_len;
   p->bits = u->align_bits;
   p->zero_exp = u->zero_exp;
@@ -127,24 +144,39 @@ static bool plan_stages(struct tsri_plan *p, const struct tsr_mma *u) {
          u->align2_bits == 31 && u->fused_len >= 1 && u->fused_len <= 16;
 }
 
+static bool is_fp4(const struct tsr_format *f) {
+  return is_small(f) && f->bits == 4 && !f->has_inf && !f->has_nan && f->bias == 1;
+}
+
 static bool plan_grouped(struct tsri_plan *p, const struct tsr_mma *u) {
   p->kind = TSRI_GEMM_GROUPED;
   p->len = u->fused_len;
   p->bits = u->align_bits;
   p->zero_exp = u->zero_exp;
-  return u->a->bits <= 4 && u->b->bits <= 4 && in_fp32(u->a) && in_fp32(u->b) &&
-         is_fp32(u->acc) && u->round == TSR_ROUND_RZ && !u->inner && u->overflow_inf &&
+  return is_fp4(u->a) && is_fp4(u->b) && is_fp32(u->acc) && u->round == TSR_ROUND_RZ &&
+         !u->inner && !u->flush && u->overflow_inf && u->align_bits >= 1 &&
          u->align_bits <= 36 && u->group_len == 16 && u->fused_len >= 1 && u->fused_len <= 64 &&
          u->fused_len % 16 == 0;
 }
 
-/* Block scales: one to a step (FUSED), or to whole groups. */
+/* Scale formats: e8m0, and ue4m3 where groups are summed. */
+static bool is_e8m0(const struct tsr_format *f) {
+  return f == tsr_format_find("e8m0");
+}
+
+static bool is_ue4m3(const struct tsr_format *f) {
+  return f == tsr_format_find("ue4m3");
+}
+
+/* Block scales: one to a step (FUSED), or to whole groups; whole blocks to a chunk.  A
+ * step lies within a block or takes whole ones. */
 static bool scales_fit(const struct tsr_mma *u) {
   if (!u->scale) return true;
-  if (u->scale->bits > 8 || u->scale_block < 1) return false;
-  if (u->kind == TSR_MMA_GROUPED) return u->scale_block % u->group_len == 0;
-  return u->kind == TSR_MMA_FUSED && u->scale->man_bits == 0 &&
-         u->scale_block % u->fused_len == 0;
+  if (u->scale_block < 1 || u->chunk % u->scale_block) return false;
+  if (u->kind == TSR_MMA_GROUPED)
+    return (is_e8m0(u->scale) || is_ue4m3(u->scale)) && u->scale_block % u->group_len == 0 &&
+           (u->fused_len % u->scale_block == 0 || u->scale_block % u->fused_len == 0);
+  return u->kind == TSR_MMA_FUSED && is_e8m0(u->scale) && u->scale_block % u->fused_len == 0;
 }
 
 static bool plan_around(struct tsri_plan *p, const struct tsr_mma *u) {
@@ -153,11 +185,11 @@ static bool plan_around(struct tsri_plan *p, const struct tsr_mma *u) {
   p->step.order = TSR_MMA_ORDER_ASC;
   struct tsr_mma bare = p->step;
   bare.via = bare.scale = NULL;
-  if (!tsr_mma_is_plain(&bare) || !scales_fit(u) || u->outer_round != TSR_ROUND_RNE)
-    return false;
+  if (!tsr_mma_is_plain(&bare) || !scales_fit(u)) return false;
   p->chunk = (size_t)u->chunk;
   if (u->via && (u->kind != TSR_MMA_FUSED || u->scale)) return false;
-  if (u->chunk && (u->flush || u->kind == TSR_MMA_INT)) return false;
+  if (u->chunk && (u->flush || u->kind == TSR_MMA_INT || u->outer_round != TSR_ROUND_RNE))
+    return false;
   if (u->order == TSR_MMA_ORDER_STRIDED) {
     if (!u->chunk || u->kind != TSR_MMA_FUSED || u->scale) return false;
     p->period = (size_t)u->order_period;

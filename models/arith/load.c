@@ -118,7 +118,7 @@ static uint64_t settle(struct tsri_run *r, const struct tsr_format *f, uint64_t 
     ev &= ~(unsigned)TSR_EVENT_SATURATED;
   }
   if ((ev & TSR_EVENT_SUBNORMAL_OUT) && r->u->flush) {
-    code = sign ? tsri_sign_bit(f) << f->pad_bits : 0;
+    code = sign && !f->no_neg_zero ? tsri_sign_bit(f) << f->pad_bits : 0;
     ev = (ev & ~(unsigned)TSR_EVENT_SUBNORMAL_OUT) | TSR_EVENT_INEXACT | TSR_EVENT_UNDERFLOW;
   }
   *r->events |= ev;

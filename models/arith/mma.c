@@ -104,7 +104,9 @@ size_t tsr_mma_period(const struct tsr_mma *u) {
     len *= (size_t)u->norm_every;
   }
   if (u->order != TSR_MMA_ORDER_ASC || u->norm_every < 0) len = 0;
-  if (u->sparse_m && !(u->sparse_logical && len % (size_t)u->sparse_m == 0)) len = 0;
+  /* Pairs of an integer unit are of products, however the selection counts. */
+  bool counts_k = u->sparse_logical && u->kind != TSR_MMA_INT;
+  if (u->sparse_m && !(counts_k && len % (size_t)u->sparse_m == 0)) len = 0;
   if (u->chunk) len = (size_t)u->chunk;
   if (u->promote) len = (size_t)u->promote;
   if (u->scale && len) len = len / gcd(len, (size_t)u->scale_block) * (size_t)u->scale_block;

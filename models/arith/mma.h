@@ -34,7 +34,9 @@ enum tsr_mma_int {
   TSR_MMA_INT_WRAP,    /* modulo 2^bits */
   TSR_MMA_INT_SATEND,  /* exact, clamped once at the end of the sum */
   TSR_MMA_INT_SATSTEP, /* clamped after every product, in order of k */
-  TSR_MMA_INT_PAIR16,  /* adjacent pairs of products saturate to 16 bits, then wrap */
+  TSR_MMA_INT_PAIR16,  /* adjacent pairs of products saturate to 16 bits, then wrap;
+                          of those that enter, in the unit's order, from the start of
+                          a chain; one left over is a pair with 0 */
   TSR_MMA_INT_N_
 };
 

@@ -5,7 +5,7 @@
 #include "models/arith/arith_int.h"
 
 /* A sum wide enough to be exact: two's complement, lowest limb first. */
-enum { TSRI_WIDE_LIMBS = 80 };
+enum { TSRI_WIDE_LIMBS = 80, TSRI_WIDE_BITS = 64 * TSRI_WIDE_LIMBS };
 struct tsri_wide {
   int lsb, limbs; /* weight of bit 0 is 2^lsb */
   uint64_t w[TSRI_WIDE_LIMBS];
@@ -25,6 +25,8 @@ uint64_t tsri_round128(const struct tsr_format *f, enum tsr_round mode, bool sig
 tsr_u128 tsri_shift(tsr_u128 v, int down, enum tsr_round mode, bool sign, bool *lost);
 /* |value| < 2^max, a multiple of 2^min. */
 void tsri_format_range(const struct tsr_format *f, int *min, int *max);
+/* The wide sum of an EXACT unit: all its terms and C. */
+void tsri_exact_range(const struct tsr_mma *u, int *lsb, int *bits);
 
 /* Specials and signs of the terms of one sum. */
 struct tsri_signs {
@@ -62,7 +64,9 @@ struct tsri_run {
   /* What a step keeps from piece to piece, or a running sum between normalisations. */
   struct tsri_wide wide; /* EXACT */
   struct tsri_signs signs;
-  tsr_i128 sum; /* INT; FUSED: sum * 2^exp while `live` */
+  tsr_i128 sum;  /* INT; FUSED: sum * 2^exp while `live` */
+  tsr_i128 lone; /* INT, PAIR16: a product that waits for its other, while has_lone */
+  bool has_lone;
   int exp;
   bool live;
   int step;           /* since the last normalisation */

@@ -40,16 +40,59 @@ static const char *bad_float(const struct tsr_mma *u) {
   return NULL;
 }
 
+/* What a term may have (struct tsri_term), and an operand with its scale. */
+enum { TERM_BITS = 120, SCALED_BITS = 64 };
+
+static const struct tsr_format *taken(const struct tsr_mma *u, const struct tsr_format *f) {
+  return u->via ? u->via : f;
+}
+
+static int log2_up(int v) {
+  int n = 0;
+  while (1 << n < v) n++;
+  return n;
+}
+
+/* Bits of the largest significand that decoding gives. */
+static int sig_bits(const struct tsr_format *f) {
+  if (f->is_int) return f->bits;
+  if (!f->codec || !f->codec->values) return f->man_bits + 1;
+  uint64_t all = 0;
+  for (size_t i = 0; i < f->codec->n; i++) {
+    int64_t v = f->codec->values[i];
+    all |= v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+  }
+  return all ? 64 - __builtin_clzll(all) : 0;
+}
+
+/* A product with its scales, and the exact sum of all of them, have bounds. */
+static const char *bad_width(const struct tsr_mma *u) {
+  int a = sig_bits(taken(u, u->a)), b = sig_bits(taken(u, u->b)), lsb, bits;
+  int scale = u->scale ? sig_bits(u->scale) : 0;
+  if (a + b + 2 * scale > TERM_BITS)
+    return "a product and its scales have at most 120 significant bits";
+  if (u->scale && (a > b ? a : b) + scale > SCALED_BITS)
+    return "an operand and its scale have at most 64 significant bits";
+  if (u->kind != TSR_MMA_EXACT) return NULL;
+  tsri_exact_range(u, &lsb, &bits);
+  return bits > TSRI_WIDE_BITS ? "an exact sum spans at most 5120 bits" : NULL;
+}
+
 /* A group's sum is exact in 128 bits: products from the smallest to the largest. */
 static const char *bad_group(const struct tsr_mma *u) {
-  int a, b, a_max, b_max;
-  const struct tsr_format *fa = u->via ? u->via : u->a, *fb = u->via ? u->via : u->b;
+  int a, b, a_max, b_max, scale = u->scale ? sig_bits(u->scale) : 0;
+  const struct tsr_format *fa = taken(u, u->a), *fb = taken(u, u->b);
   tsri_format_range(fa, &a, &a_max);
   tsri_format_range(fb, &b, &b_max);
   if (u->group_len < 1 || u->group_len > TSR_MMA_LEN_MAX) return "group is from 1 to 256";
   if (u->fused_len % u->group_len) return "L is a multiple of group";
   if (u->scale && u->scale_block % u->group_len) return "block is a multiple of group";
   if (a_max + b_max - a - b > 100) return "formats of a grouped unit span at most 100 bits";
+  if (a_max + b_max - a - b + log2_up(u->group_len) + 2 * scale > TERM_BITS)
+    return "the sum of a group and its scales have at most 120 significant bits";
+  /* A step adds in units of 2^-F of its scales, in 127 bits; those are below 4. */
+  if (a_max + b_max + log2_up(u->fused_len) + 2 + u->align_bits > 126)
+    return "a step of a grouped unit has at most 126 bits above its last place";
   return NULL;
 }
 
@@ -104,5 +147,6 @@ static const char *bad_around(const struct tsr_mma *u) {
 const char *tsr_mma_invalid(const struct tsr_mma *u) {
   const char *why = u->kind == TSR_MMA_INT ? bad_int(u) : bad_float(u);
   if (!why) why = bad_step(u);
-  return why ? why : bad_around(u);
+  if (!why) why = bad_around(u);
+  return why || u->kind == TSR_MMA_INT ? why : bad_width(u);
 }

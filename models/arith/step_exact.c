@@ -4,20 +4,27 @@
 /* Room for 2^63 products and the sign above the largest term (SRC:kulisch2013). */
 enum { GUARD = 65 };
 
-static void open_wide(struct tsri_run *r) {
+void tsri_exact_range(const struct tsr_mma *u, int *lsb, int *bits) {
   int a, b, c, a_max, b_max, c_max;
-  tsri_format_range(r->fa, &a, &a_max);
-  tsri_format_range(r->fb, &b, &b_max);
-  tsri_format_range(r->u->acc, &c, &c_max);
+  tsri_format_range(u->via ? u->via : u->a, &a, &a_max);
+  tsri_format_range(u->via ? u->via : u->b, &b, &b_max);
+  tsri_format_range(u->acc, &c, &c_max);
   a += b;
   a_max += b_max;
-  if (r->u->scale) {
-    tsri_format_range(r->u->scale, &b, &b_max);
+  if (u->scale) {
+    tsri_format_range(u->scale, &b, &b_max);
     a += 2 * b;
     a_max += 2 * b_max;
   }
-  int lsb = a < c ? a : c, max = a_max > c_max ? a_max : c_max;
-  tsri_wide_init(&r->wide, lsb, max - lsb + GUARD);
+  int max = a_max > c_max ? a_max : c_max;
+  *lsb = a < c ? a : c;
+  *bits = max - *lsb + GUARD;
+}
+
+static void open_wide(struct tsri_run *r) {
+  int lsb, bits;
+  tsri_exact_range(r->u, &lsb, &bits);
+  tsri_wide_init(&r->wide, lsb, bits);
   r->signs = (struct tsri_signs){0};
 }
 
@@ -77,22 +84,32 @@ uint64_t tsri_int_add(const struct tsr_mma *u, uint64_t x, uint64_t y, unsigned 
 static const struct tsr_format pair_format = {
     .name = "int16", .is_int = true, .bits = 16, .man_bits = 15};
 
+/* Pairs run on from piece to piece; one that is left at the end is a pair with 0. */
+static void add_paired(struct tsri_run *r, tsr_i128 v) {
+  if (r->has_lone) r->sum += clamp(r->lone + v, &pair_format, r->events);
+  r->lone = v;
+  r->has_lone = !r->has_lone;
+}
+
 static void add_products(struct tsri_run *r, const struct tsri_piece *p) {
   const struct tsr_mma *u = r->u;
-  size_t group = u->int_mode == TSR_MMA_INT_PAIR16 ? 2 : 1;
-  for (size_t i = 0; i < p->n; i += group) {
+  for (size_t i = 0; i < p->n; i++) {
     tsr_i128 v = int_value(u->a, p->a[i]) * int_value(u->b, p->b[i]);
-    if (group == 2) {
-      if (i + 1 < p->n) v += int_value(u->a, p->a[i + 1]) * int_value(u->b, p->b[i + 1]);
-      v = clamp(v, &pair_format, r->events);
+    if (u->int_mode == TSR_MMA_INT_PAIR16) {
+      add_paired(r, v);
+      continue;
     }
     r->sum += v;
     if (u->int_mode == TSR_MMA_INT_SATSTEP) r->sum = clamp(r->sum, r->out, r->events);
   }
+  if (p->last && r->has_lone) add_paired(r, 0);
 }
 
 uint64_t tsri_step_int(struct tsri_run *r, const struct tsri_piece *p) {
-  if (p->first) r->sum = p->c ? int_value(r->u->acc, *p->c) : 0;
+  if (p->first) {
+    r->sum = p->c ? int_value(r->u->acc, *p->c) : 0;
+    r->has_lone = false;
+  }
   add_products(r, p);
   if (!p->last) return p->c ? *p->c : 0;
   return (uint64_t)fit(r->sum, r->out, r->u->int_mode, r->events) & tsri_mask(r->u->acc->bits);

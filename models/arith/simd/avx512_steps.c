@@ -147,11 +147,13 @@ INLINE void stages_step(const struct fused *f, size_t col, bool parity, int8_t (
   float *at = (float *)f->t->c + f->row * NC + col;
   __m512 c = _mm512_loadu_ps(at);
   __m512i bits = _mm512_castps_si512(c), e, sum;
+  __mmask16 far = 0; /* a half below FAR: cut at FAR, not where the reference has it */
   if (parity) {
     __m512i e1;
     sum = first_stage(f, col, 0, 2, tops[0], &e);
     __m512i sum1 = first_stage(f, col, 1, 2, tops[1], &e1);
     __m512i top = _mm512_max_epi32(e, e1);
+    far = _mm512_cmplt_epi32_mask(_mm512_min_epi32(e, e1), _mm512_set1_epi32(TSRI_EXP_FAR));
     sum = _mm512_add_epi32(_mm512_srav_epi32(sum, _mm512_sub_epi32(top, e)),
                            _mm512_srav_epi32(sum1, _mm512_sub_epi32(top, e1)));
     e = top;
@@ -160,7 +162,7 @@ INLINE void stages_step(const struct fused *f, size_t col, bool parity, int8_t (
   }
   __mmask16 none = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(TSRI_EXP_FAR));
   __mmask16 bad = (__mmask16)(odd >> col);
-  if (p->spread) bad |= none;
+  if (p->spread) bad |= none | far;
   __m512i ec = _mm512_srli_epi32(_mm512_slli_epi32(bits, 1), 24);
   ec = _mm512_max_epi32(_mm512_sub_epi32(ec, _mm512_set1_epi32(127)), _mm512_set1_epi32(-126));
   __m512i ed = _mm512_add_epi32(e, _mm512_set1_epi32(p->top));
@@ -216,7 +218,9 @@ void tsri_avx512_stages(const struct tsri_tile *t) {
   stages_rows(t, t->p->g->unit->parity);
 }
 
-enum { GROUPS_MAX = 4 };
+/* Up to GROUPS_HIGH a step stays below 2^127: a group is less than 16 * 6 * 6 * 4 < 2^12
+ * times the power of its scales. */
+enum { GROUPS_MAX = 4, GROUPS_HIGH = 112 };
 
 /* A step of groups: their exact sums are floats, cut and added in double. */
 INLINE void grouped_step(const struct tsri_tile *t, size_t row, size_t col, size_t k0,
@@ -229,7 +233,7 @@ INLINE void grouped_step(const struct tsri_tile *t, size_t row, size_t col, size
   __m512 c = _mm512_loadu_ps(at), sum[GROUPS_MAX];
   __m512i exp[GROUPS_MAX], bits = _mm512_castps_si512(c);
   __m512i mag = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
-  __m512i top = _mm512_set1_epi32(p->zero_exp), high = _mm512_set1_epi32(TSRI_EXP_HIGH);
+  __m512i top = _mm512_set1_epi32(p->zero_exp), high = _mm512_set1_epi32(GROUPS_HIGH);
   __m512i ec = _mm512_sub_epi32(_mm512_srli_epi32(mag, 23), _mm512_set1_epi32(127));
   ec = _mm512_max_epi32(ec, _mm512_set1_epi32(-126));
   __mmask16 bad = 0;

@@ -71,7 +71,7 @@ static inline void read_direct(const struct source *s, uint32_t code, double *va
     *value = inf ? (double)__builtin_inff() : (double)__builtin_nanf("");
     if (inf && bits >> 31) *value = -*value;
     *weight = EXP_ODD;
-  } else if (s->flush && !field) {
+  } else if (s->flush && mag && !field) { /* -0 is no subnormal and stays */
     *value = 0;
     *weight = EXP_NONE;
   }

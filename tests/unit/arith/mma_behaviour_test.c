@@ -2,6 +2,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -177,6 +178,54 @@ static void cdna2_flushes_what_others_keep(void **state) {
   check_rows(rows, N(rows));
 }
 
+/* A sum below the normal numbers becomes a zero of its sign, where the format has
+ * one: 0x80 of a format without -0 is NaN. */
+static void a_flushed_sum_is_a_zero_that_its_format_has(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t a, want;
+  } rows[] = {{"fma:acc=fp8_e4m3fnuz,flush=yes", 0x9c00, 0x00}, /* -2^-8 */
+              {"fma:acc=fp8_e4m3fnuz,flush=yes", 0x1c00, 0x00},
+              {"fma:acc=fp8_e4m3fnuz,flush=yes", 0xa000, 0x88}, /* -2^-7, normal */
+              {"fma:acc=fp8_e4m3fnuz", 0x9c00, 0x84},
+              {"fma:acc=fp8_e5m2fnuz,flush=yes", 0x8400, 0x88}, /* -2^-14, normal */
+              {"fma:acc=fp8_e4m3,flush=yes", 0x9c00, 0x80},     /* -0 */
+              {"tree:acc=fp8_e4m3fnuz,flush=yes", 0x9c00, 0x00},
+              {"exact:acc=fp8_e4m3fnuz,flush=yes", 0x9c00, 0x00},
+              {"fused:acc=fp8_e4m3fnuz,flush=yes", 0x9c00, 0x00},
+              {"fma:acc=fp32,inner=fp8_e4m3fnuz,flush=yes", 0x9c00, 0}};
+  for (size_t i = 0; i < N(rows); i++) {
+    static struct tsr_mma_spec s;
+    const uint64_t one = 0x3c00;
+    uint64_t got = tsr_mma_dot(unit(rows[i].text, "fp16", &s), &rows[i].a, &one, 1, 0, NULL);
+    if (got != rows[i].want) fail_msg("row %zu, %s: %llx", i, rows[i].text, (long long)got);
+  }
+}
+
+/* The widest operands and scales that a unit may have, at their largest. */
+static void scales_beside_wide_operands_lose_nothing(void **state) {
+  (void)state;
+  static const char *const texts[] = {"fma",   "muladd",     "tree",
+                                      "exact", "fused:F=60", "two-stage:F=60,F2=64"};
+  const struct tsr_format *fp64 = tsr_format_find("fp64");
+  const double x = 2 - 0x1p-52, scale = 2 - 0x1p-6;
+  const double want = 16 * (1 - 0x1p-7) * (1 - 0x1p-7);
+  for (size_t i = 0; i < N(texts); i++) {
+    static struct tsr_mma_spec s;
+    char text[96];
+    struct tsr_err err = TSR_ERR_INIT;
+    snprintf(text, sizeof text, "%s%cacc=fp64,scale=e6m6,block=1", texts[i],
+             strchr(texts[i], ':') ? ',' : ':');
+    if (tsr_mma_parse(text, fp64, fp64, NULL, &s, &err))
+      fail_msg("%s: %s", text, tsr_err_text(&err));
+    uint64_t a = code(fp64, x), k = code(s.unit.scale, scale);
+    double got =
+        tsr_arith_to_double(fp64, tsr_mma_dot_scaled(&s.unit, &a, &a, 1, &k, &k, 0, NULL));
+    if (!(fabs(got - want) < want * 0x1p-48)) fail_msg("%s: %a, want %a", text, got, want);
+  }
+}
+
 /* A format changed on the way shows: three bits are lost, truncated or rounded. */
 static void operands_converted_on_the_way_are_rounded_as_told(void **state) {
   (void)state;
@@ -341,6 +390,8 @@ int main(void) {
       cmocka_unit_test(accumulator_and_partial_formats_are_separate),
       cmocka_unit_test(bf16_partials_of_split_k_cost_what_fp32_partials_do_not),
       cmocka_unit_test(cdna2_flushes_what_others_keep),
+      cmocka_unit_test(a_flushed_sum_is_a_zero_that_its_format_has),
+      cmocka_unit_test(scales_beside_wide_operands_lose_nothing),
       cmocka_unit_test(operands_converted_on_the_way_are_rounded_as_told),
       cmocka_unit_test(xf32_drops_the_low_bits_of_the_word),
       cmocka_unit_test(tf32_operands_err_by_two_to_the_minus_eleven),

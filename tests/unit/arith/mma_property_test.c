@@ -307,6 +307,103 @@ static void fp64_chains_are_the_machines(void **state) {
   }
 }
 
+/* Sparse pairs, one product of every two k: a cut after two k would part them. */
+static void sparse_pairs_are_not_cut(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t period;
+  } rows[] = {{"int:a=int8,b=int8,sat=pair16", 2},
+              {"int:a=int8,b=int8,sat=pair16,sparse=1:2,len=logical", 0},
+              {"int:a=int8,b=int8,sat=pair16,sparse=1:2", 0},
+              {"int:a=int8,b=int8,sat=pair16,sparse=1:2,chunk=32", 32},
+              {"fused:a=fp16,b=fp16,L=8,sparse=1:2,len=logical", 8}};
+  for (size_t i = 0; i < N(rows); i++) {
+    static struct tsr_mma_spec s;
+    assert_int_equal(tsr_mma_parse(rows[i].text, NULL, NULL, NULL, &s, NULL), TSR_OK);
+    assert_int_equal(tsr_mma_period(&s.unit), rows[i].period);
+  }
+}
+
+/* The products in the order in which a unit takes them, as operands of another. */
+static size_t reorder(size_t k, size_t period, size_t width, const uint32_t *select, size_t m,
+                      const uint64_t *a, const uint64_t *b, uint64_t *to_a, uint64_t *to_b) {
+  size_t n = 0;
+  for (size_t lane = 0; lane * width < period && lane <= k; lane++)
+    for (size_t i = 0; i < k; i++) {
+      if (i % period / width != lane) continue;
+      if (m && !(select[i / m] >> (i % m) & 1)) continue;
+      to_a[n] = a[i];
+      to_b[n++] = b[i];
+    }
+  return n;
+}
+
+/* Whatever the length of a sum and of its pieces, and however long the stride: a unit
+ * that takes products in another order, or not all, is one that gets them so. */
+static void order_and_selection_are_a_matter_of_operands(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *plain, *in;
+    size_t period, width, n, m;
+  } rows[] = {
+      {"int:sat=pair16,sparse=1:3,len=logical", "int:sat=pair16", "int16", 1, 1, 1, 3},
+      {"int:sat=pair16,sparse=1:3", "int:sat=pair16", "int16", 1, 1, 1, 3},
+      {"int:sat=pair16,sparse=3:5,len=logical", "int:sat=pair16", "int16", 1, 1, 3, 5},
+      {"int:sat=pair16,sparse=1:3,len=logical,order=tree", "int:sat=pair16", "int16", 1, 1, 1,
+       3},
+      {"int:sat=pair16,order=strided:7:2", "int:sat=pair16", "int16", 7, 2, 0, 0},
+      {"int:sat=satstep,acc=int16,order=strided:2:1", "int:sat=satstep,acc=int16", "int16", 2,
+       1, 0, 0},
+      {"exact:order=tree,sparse=1:3", "exact:order=tree", "fp16", 1, 1, 1, 3},
+      {"tree:order=tree,sparse=1:3", "tree:order=tree", "fp16", 1, 1, 1, 3},
+      {"fma:order=strided:4:1", "fma", "fp16", 4, 1, 0, 0},
+      {"fma:order=strided:16:4", "fma", "fp16", 16, 4, 0, 0},
+      {"fma:order=strided:7:3", "fma", "fp16", 7, 3, 0, 0},
+      {"fma:order=strided:5:5", "fma", "fp16", 5, 5, 0, 0},
+      {"fused:L=4,order=strided:9:4,sparse=2:4", "fused:L=4", "fp16", 9, 4, 2, 4},
+      {"fma:order=strided:1000:3", "fma", "fp16", 1000, 3, 0, 0},
+      {"fma:order=strided:1000000:1", "fma", "fp16", 1000000, 1, 0, 0},
+      {"fma:order=strided:1000000:999999", "fma", "fp16", 1000000, 999999, 0, 0},
+  };
+  enum { LONG = 1200 };
+  static uint64_t a[LONG], b[LONG], x[LONG], y[LONG];
+  static uint32_t select[LONG];
+  static struct tsr_mma_spec s, t;
+  static const size_t ks[] = {1, 2, 8, 9, 255, 257, 600, 1187};
+  struct tsr_rng r = {8};
+  for (size_t i = 0; i < N(rows); i++)
+    for (size_t j = 0; j < 4 * N(ks); j++) {
+      const struct tsr_format *f = tsr_format_find(rows[i].in);
+      size_t k = ks[j % N(ks)], m = rows[i].m;
+      struct tsr_err err = TSR_ERR_INIT;
+      if (tsr_mma_parse(rows[i].text, f, f, NULL, &s, &err))
+        fail_msg("%s: %s", rows[i].text, tsr_err_text(&err));
+      assert_int_equal(tsr_mma_parse(rows[i].plain, f, f, NULL, &t, NULL), TSR_OK);
+      for (size_t p = 0; p < k; p++) {
+        a[p] = some_operand(f, &r);
+        b[p] = some_operand(f, &r);
+      }
+      for (size_t p = 0; f->is_int && p < k;
+           p++) { /* some products clip alone, others paired */
+        a[p] = (a[p] & 0xff) | 0x60;
+        b[p] = (b[p] & 0xff) | 0x60;
+      }
+      for (size_t g = 0; m && g * m < k; g++)
+        select[g] = rows[i].n == 1   ? UINT32_C(1) << tsr_rng_range(&r, 0, m - 1)
+                    : rows[i].n == 2 ? 0x9
+                                     : 0xb;
+      size_t n = reorder(k, rows[i].period, rows[i].width, select, m, a, b, x, y);
+      struct tsr_mma_dot_args args = {.a = a, .b = b, .k = k, .select = m ? select : NULL};
+      unsigned ev[2] = {0, 0};
+      uint64_t got = tsr_mma_dot_full(&s.unit, &args, &ev[0], NULL);
+      uint64_t want = tsr_mma_dot(&t.unit, x, y, n, 0, &ev[1]);
+      if (got != want || ev[0] != ev[1])
+        fail_msg("%s, K = %zu: %llx, want %llx", rows[i].text, k, (unsigned long long)got,
+                 (unsigned long long)want);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(order_inside_a_step_does_not_matter),
@@ -317,6 +414,8 @@ int main(void) {
       cmocka_unit_test(exact_sums_are_those_of_the_oracle),
       cmocka_unit_test(the_exact_accumulator_does_not_see_the_order),
       cmocka_unit_test(fp64_chains_are_the_machines),
+      cmocka_unit_test(sparse_pairs_are_not_cut),
+      cmocka_unit_test(order_and_selection_are_a_matter_of_operands),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "models/arith/gemm.h"
+#include "models/arith/mma_spec.h"
 #include "sim/base/mem.h"
 
 static const char *const paths[] = {"avx512", "avx2", "portable", "scalar"};
@@ -276,6 +277,304 @@ static void free_parameters_equal_the_reference(void **state) {
   }
 }
 
+/* Units described by texts: a start, then options, each drawn or left out. */
+#define OPERANDS(key)                                                                     \
+  {                                                                                       \
+    key "=fp16", key "=bf16", key "=tf32", key "=fp32", key "=fp8_e4m3", key "=fp8_e5m2", \
+        key "=fp8_e4m3fnuz", key "=fp6_e3m2", key "=fp4_e2m1", key "=e5m10:nosub",        \
+        key "=e8m7:nosub", key "=e8m7:noinf", key "=e5m2:noinf", key "=e5m10:unsigned",   \
+        key "=e8m7:nonegzero", key "=e8m15", key "=ue4m3", key "=e5m10:fnuz", key "=nf4", \
+        key "=e2m1:nosub:noinf:nonan", key "=e3m4:bias120", key "=fp64"                   \
+  }
+enum { CHOICES_MAX = 22 };
+
+static const char *const starts[] = {"fma",
+                                     "fused",
+                                     "fused",
+                                     "fused:join=after",
+                                     "tree:L=2",
+                                     "tree:flush=yes",
+                                     "exact",
+                                     "exact:L=4",
+                                     "tree:L=4",
+                                     "grouped:L=64",
+                                     "grouped",
+                                     "int",
+                                     "two-stage",
+                                     "two-stage:L=4",
+                                     "two-stage:parity=yes",
+                                     "muladd",
+                                     "fused",
+                                     "tree:L=4",
+                                     "grouped:a=fp4_e2m1,nan=ones",
+                                     "tree:L=2"};
+
+static const struct {
+  unsigned odds; /* one in so many texts has the option */
+  const char *choice[CHOICES_MAX];
+} options[] = {
+    {1, OPERANDS("a")},
+    {2, OPERANDS("b")},
+    {2,
+     {"acc=fp32", "acc=fp16", "acc=bf16", "acc=fp64", "acc=e8m23:nosub", "acc=e8m22",
+      "acc=e8m23:nonegzero", "acc=e8m23:noinf", "acc=e8m23:bias126", "acc=e5m10:nosub",
+      "acc=e5m10:bias14", "acc=e8m7:noinf"}},
+    {3, {"round=rne", "round=rz", "round=ru", "round=rne"}},
+    {4, {"F=1", "F=13", "F=24", "F=25", "F=26", "F=35"}},
+    {4, {"L=1", "L=3", "L=8", "L=16", "L=32", "L=64"}},
+    {4, {"ez=-140", "ez=-98", "ez=-97", "ez=-22", "ez=0", "ez=24", "ez=155"}},
+    {5, {"flush=yes", "flush=yes", "flush=no"}},
+    {5, {"overflow=inf", "overflow=ieee"}},
+    {4, {"nan=ones", "nan=quiet"}},
+    {4, {"chunk=1", "chunk=9", "chunk=16", "chunk=24", "chunk=32"}},
+    {5, {"outer-round=rne", "outer-round=rz"}},
+    {6,
+     {"scale=e8m0,block=16", "scale=e8m0,block=32", "scale=e8m0,block=48",
+      "scale=ue4m3,block=16", "scale=e4m2,block=16", "scale=e5m0:noinf:unsigned,block=32",
+      "scale=fp8_e4m3,block=32"}},
+    {6, {"order=strided:4:2", "order=strided:5", "order=tree"}},
+    {8, {"inner=e8m13", "inner=e8m13:nosub", "inner=e8m13:noinf", "inner=fp64"}},
+    {8, {"via=fp16", "via=e5m10:nosub", "via=bf16"}},
+    {9, {"parity=yes", "norm=end", "align=rd", "join=after", "promote=32", "sparse=2:4"}},
+};
+enum {
+  STARTS = sizeof starts / sizeof starts[0],
+  OPTIONS = sizeof options / sizeof options[0]
+};
+
+static const char *one_of(const char *const *choice, size_t most) {
+  size_t n = 0;
+  while (n < most && choice[n]) n++;
+  return choice[draw() % n];
+}
+
+static void draw_text(char *text, size_t size) {
+  bool row = draw() % 4 == 0; /* a row of the table, a field or two changed */
+  const char *start = row ? tsr_mma_at(draw() % tsr_mma_count())->name : one_of(starts, STARTS);
+  int n = snprintf(text, size, "%s", start);
+  for (size_t i = 0; i < OPTIONS; i++) {
+    if (draw() % (options[i].odds * (row ? 4 : 1)) != 0) continue;
+    if (i == 0 && strstr(text, ":a=")) continue;
+    n += snprintf(text + n, size - (size_t)n, "%c%s", strchr(text, ':') ? ',' : ':',
+                  one_of(options[i].choice, CHOICES_MAX));
+    assert_true((size_t)n < size);
+  }
+}
+
+/* Scales of all sizes, near 1, or large. */
+static uint8_t *draw_scales(const struct tsr_format *f, size_t n, size_t how) {
+  uint8_t *codes = tsr_mem_alloc(n);
+  assert_non_null(codes);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t code = how == 0 ? draw() : how == 1 ? 120 + draw() % 16 : 180 + draw() % 12;
+    codes[i] = (uint8_t)(code & mask_of(f));
+  }
+  return codes;
+}
+
+static void run_text(const struct tsr_mma *u) {
+  struct product p;
+  struct shape s = {1 + draw() % 3, 1 + draw() % 18, 1 + draw() % 70};
+  size_t kind = draw() % KINDS;
+  if (!u->scale) {
+    run_unit(u, s, kind);
+    return;
+  }
+  open_product(&p, u, s, kind);
+  size_t blocks = s.k / (size_t)u->scale_block + 1, how = draw() % 3;
+  uint8_t *sa = draw_scales(u->scale, s.m * blocks, how);
+  uint8_t *sb = draw_scales(u->scale, s.n * blocks, how);
+  p.g.scale_a = sa;
+  p.g.lds_a = blocks;
+  p.g.scale_b = sb;
+  p.g.lds_b = s.n;
+  check(&p, kinds[kind].name);
+  tsr_mem_free(sa);
+  tsr_mem_free(sb);
+  close_product(&p);
+}
+
+/* Whatever a text describes: a fast path knows it whole, or leaves it alone. */
+static void described_units_equal_the_reference(void **state) {
+  (void)state;
+  size_t units = 0, fast = 0, texts = rounds() > 1 ? 24000 * rounds() : 12000;
+  seed = 20240229;
+  for (size_t i = 0; i < texts; i++) {
+    char text[TSR_MMA_TEXT_MAX];
+    struct tsr_mma_spec spec;
+    struct tsr_err err = TSR_ERR_INIT;
+    draw_text(text, sizeof text);
+    enum tsr_status status = tsr_mma_parse(text, NULL, NULL, NULL, &spec, &err);
+    tsr_err_fini(&err);
+    if (status) continue;
+    bool is_fast = strcmp(tsr_gemm_path(&spec.unit), "scalar") != 0;
+    units++;
+    fast += is_fast;
+    /* The scalar path is the reference: now and then. */
+    if (is_fast || draw() % 16 == 0) run_text(&spec.unit);
+  }
+  print_message("%zu units of %zu texts, %zu with a fast path\n", units, texts, fast);
+  assert_true(fast > texts / 40);
+}
+
+/* Single elements in which a rule shows that a fast path could miss. */
+static const struct rule {
+  const char *text;
+  uint32_t c, want;
+  uint64_t a[4], b[4]; /* the last one up to k repeats */
+  size_t k;
+  uint8_t scale_a[4], scale_b[4];
+  bool fast; /* false: left to the scalar path */
+} rules[] = {
+    /* -0 is no subnormal: it keeps its sign where subnormals are flushed. */
+    {"amd_cdna2_mfma_16x16x16_f16",
+     0x80000000,
+     0x80000000,
+     {0x3c00, 0x3c00, 0x3c00, 0x3c00},
+     {0x8000, 0x8000, 0x8000, 0x8000},
+     4,
+     {0},
+     {0},
+     true},
+    {"amd_cdna2_mfma_16x16x16_f16",
+     0x80000000,
+     0,
+     {0x3c00, 0x3c00, 0x3c00, 0x3c00},
+     {0x8001, 0x8001, 0x8001, 0x8001},
+     4,
+     {0},
+     {0},
+     true},
+    /* 1 is below the last place of a sum aligned at 2^24. */
+    {"fused:a=fp16,b=fp16,L=4,F=13,ez=24,outer-round=rne",
+     0,
+     0,
+     {0x3c00},
+     {0x3c00},
+     1,
+     {0},
+     {0},
+     false},
+    {"fma:a=e5m10:nosub,b=fp16", 0, 0, {0x0001}, {0x3c00}, 1, {0}, {0}, false},
+    {"fma:a=e8m7:noinf,b=bf16", 0, 0x7f000000, {0x7f80}, {0x3f00}, 1, {0}, {0}, false},
+    {"fma:a=bf16,b=bf16,acc=e8m23:nosub", 0, 0, {0x0080}, {0x3f00}, 1, {0}, {0}, false},
+    {"fma:a=bf16,b=bf16,acc=e8m23:nonegzero", 0, 0, {0x0080}, {0x8080}, 1, {0}, {0}, false},
+    /* A chunk ends within a block of scales. */
+    {"nv_rtxblackwell_mxf8f6f4_k32_f32_e4m3_ue8m0:chunk=48",
+     0,
+     0x44280000,
+     {0x38, 0x38, 0x38, 0x38},
+     {0x38, 0x38, 0x38, 0x38},
+     96,
+     {0x7f, 0x81, 0x83},
+     {0x7f, 0x7f, 0x7f},
+     false},
+    {"grouped:a=fp4_e2m1,b=fp4_e2m1,scale=e4m2,block=16,outer-round=rne",
+     0,
+     0xc2800000,
+     {2, 2, 2, 2},
+     {2, 2, 2, 2},
+     64,
+     {0x5c, 0x5c, 0x5c, 0x5c},
+     {0x1c, 0x1c, 0x1c, 0x1c},
+     false},
+    /* A step ends within a block of scales. */
+    {"grouped:a=fp4_e2m1,scale=e8m0,block=48",
+     0,
+     0x43800000,
+     {2, 2, 2, 2},
+     {2, 2, 2, 2},
+     106,
+     {0x7f, 0x7f, 0x83},
+     {0x7f, 0x7f, 0x7f},
+     false},
+    {"grouped:a=fp4_e2m1,b=fp4_e2m1,flush=yes,outer-round=rne",
+     1,
+     0,
+     {0},
+     {0},
+     64,
+     {0},
+     {0},
+     false},
+    /* The odd products, negative and far below, take one last place when joined. */
+    {"two-stage:a=bf16,b=bf16,L=4,parity=yes",
+     0,
+     0x3f7fffff,
+     {0x3f80, 0x8c80},
+     {0x3f80, 0x2c80},
+     2,
+     {0},
+     {0},
+     true},
+    /* Four groups that are finite, and whose sum is not. */
+    {"nv_rtxblackwell_mxf4nvf4_k64_f32_e2m1_ue8m0_b32",
+     0,
+     0x7f800000,
+     {7, 7, 7, 7},
+     {7, 7, 7, 7},
+     64,
+     {0xba, 0xba},
+     {0xba, 0xba},
+     true},
+    {"fused:a=fp16,b=fp16,L=16,F=25,nan=ones",
+     0,
+     0x40800000,
+     {0x3c00, 0x3c00, 0x3c00, 0x3c00},
+     {0x3c00, 0x3c00, 0x3c00, 0x3c00},
+     4,
+     {0},
+     {0},
+     true},
+};
+
+static void check_rule(const struct rule *r) {
+  struct tsr_mma_spec spec;
+  uint8_t a[128 * 8], b[128 * 8];
+  assert_int_equal(tsr_mma_parse(r->text, NULL, NULL, NULL, &spec, NULL), TSR_OK);
+  const struct tsr_mma *u = &spec.unit;
+  for (size_t k = 0; k < r->k; k++) {
+    put(a, tsr_gemm_code_bytes(u->a), k, r->a[k < 4 ? k : 3]);
+    put(b, tsr_gemm_code_bytes(u->b), k, r->b[k < 4 ? k : 3]);
+  }
+  uint32_t c = r->c;
+  struct tsr_gemm g = {
+      .unit = u, .m = 1, .n = 1, .k = r->k, .a = a, .lda = r->k, .b = b, .ldb = 1, .ldc = 1};
+  g.c = &c;
+  if (u->scale) g.scale_a = r->scale_a, g.scale_b = r->scale_b;
+  g.lds_a = 4;
+  g.lds_b = 1;
+  assert_int_equal(tsr_gemm_reference(&g, NULL, NULL, NULL), TSR_OK);
+  assert_int_equal(c, r->want);
+  for (size_t j = 0; j < PATHS; j++) {
+    if (!tsr_gemm_force(paths[j])) continue;
+    c = r->c;
+    assert_int_equal(tsr_gemm_run(&g, NULL, NULL, NULL), TSR_OK);
+    if (c != r->want) fail_msg("%s on %s: %x, want %x", r->text, paths[j], c, r->want);
+    if (!r->fast) assert_string_equal(tsr_gemm_path(u), "scalar");
+  }
+  assert_true(tsr_gemm_force(NULL));
+}
+
+static void rules_beside_the_step_hold_on_every_path(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) check_rule(&rules[i]);
+}
+
+/* What the sums of chunks would do does not matter where there are none. */
+static void a_described_unit_is_as_fast_as_the_row_it_equals(void **state) {
+  (void)state;
+  static const char *const texts[] = {"fused:a=fp16,b=fp16,L=16,F=25,nan=ones",
+                                      "fused:a=e5m10,b=e5m10,L=8,F=24,outer-round=ru",
+                                      "fused:a=fp8_e4m3,b=fp8_e5m2,inner=e8m13"};
+  const struct tsr_mma *row = tsr_mma_find("nv_hopper_wgmma_k16_f32_f16_f32");
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    struct tsr_mma_spec spec;
+    assert_int_equal(tsr_mma_parse(texts[i], NULL, NULL, NULL, &spec, NULL), TSR_OK);
+    assert_string_equal(tsr_gemm_path(&spec.unit), tsr_gemm_path(row));
+  }
+}
+
 static void threads_do_not_change_a_bit(void **state) {
   (void)state;
   seed = 9;
@@ -402,6 +701,9 @@ int main(void) {
       cmocka_unit_test(tiles_and_panels_meet_without_a_seam),
       cmocka_unit_test(long_chains_equal_the_reference),
       cmocka_unit_test(free_parameters_equal_the_reference),
+      cmocka_unit_test(described_units_equal_the_reference),
+      cmocka_unit_test(rules_beside_the_step_hold_on_every_path),
+      cmocka_unit_test(a_described_unit_is_as_fast_as_the_row_it_equals),
       cmocka_unit_test(threads_do_not_change_a_bit),
       cmocka_unit_test(events_and_statistics_are_those_of_the_dot_products),
       cmocka_unit_test(block_scales_reach_every_element),

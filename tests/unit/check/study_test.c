@@ -97,6 +97,34 @@ static void no_unit_passes_its_bound(void **state) {
       }
 }
 
+/* A bound speaks of sums that neither overflow nor underflow: none is given where one
+ * did, or where an operand was taken for zero. */
+static void no_bound_is_given_for_what_it_does_not_cover(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    enum tsr_draw dist;
+    uint64_t k;
+    bool some;
+  } rows[] = {{"fma:a=e3m4,b=e3m4,acc=bf16,round=odd,flush=yes", TSR_DRAW_NORMAL, 1, false},
+              {"fma:a=e3m4,b=e3m4,acc=bf16,round=odd", TSR_DRAW_NORMAL, 1, true},
+              {"fma:a=e3m4,b=e3m4,acc=bf16,round=odd,flush=yes", TSR_DRAW_ONES, 16, true},
+              {"int:a=int16,b=int16,sat=pair16", TSR_DRAW_LOGNORMAL, 64, false},
+              {"int:a=int16,b=int16,sat=pair16", TSR_DRAW_ONES, 64, true},
+              {"int:a=int8,b=int8,sat=wrap", TSR_DRAW_NORMAL, 64, true}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    static struct tsr_mma_spec spec;
+    struct tsr_study_result x;
+    struct tsr_check_result r;
+    assert_int_equal(tsr_mma_parse(rows[i].text, NULL, NULL, NULL, &spec, NULL), TSR_OK);
+    struct tsr_study s = {&spec.unit, rows[i].dist, 3, 16, 16, rows[i].k};
+    assert_int_equal(tsr_study_run(&s, &x, NULL), TSR_OK);
+    tsr_check_finish(&x.check, &r);
+    if ((x.bound == x.bound) != rows[i].some) fail_msg("row %zu: bound %g", i, x.bound);
+    if (rows[i].some && r.max_comp > x.bound) fail_msg("row %zu: %g", i, r.max_comp);
+  }
+}
+
 /* Reads nothing but seed, lane and k. */
 static void a_study_does_not_depend_on_its_size(void **state) {
   (void)state;
@@ -206,6 +234,7 @@ int main(void) {
       cmocka_unit_test(ones_show_where_an_accumulator_stops),
       cmocka_unit_test(bounds_are_those_of_the_text_books),
       cmocka_unit_test(no_unit_passes_its_bound),
+      cmocka_unit_test(no_bound_is_given_for_what_it_does_not_cover),
       cmocka_unit_test(a_study_does_not_depend_on_its_size),
       cmocka_unit_test(distributions_are_what_they_say),
       cmocka_unit_test(many_values_are_the_single_ones),
