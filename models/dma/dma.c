@@ -50,7 +50,6 @@ static const struct tsr_counter counters[] = {
 
 /* A transfer whose bursts are issued and whose data are on their way. */
 struct flight {
-  struct state *s;
   struct tsr_ticket *ticket;
   uint64_t consumed_fs, done_fs;
 };
@@ -138,7 +137,7 @@ static void report_span(struct state *s, uint64_t done_fs) {
 static void finish(struct state *s) {
   struct flight *f = &s->flight[s->flights++ % IN_FLIGHT_MAX];
   s->done_max_fs = tsr_max_u64(s->done_max_fs, s->end_fs);
-  *f = (struct flight){.s = s, .ticket = s->ticket, .done_fs = s->done_max_fs};
+  *f = (struct flight){.ticket = s->ticket, .done_fs = s->done_max_fs};
   f->consumed_fs = s->write ? tsr_max_u64(s->read_end_fs, s->start_fs) : s->done_max_fs;
   uint64_t channels = s->mem->ops->memory->channels(s->mem->params);
   uint64_t exposed_fs = tsr_min_u64(s->pipe_fs, s->idle_gap_fs);

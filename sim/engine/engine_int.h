@@ -136,7 +136,6 @@ struct tsr_engine {
   struct tsri_sem sem[TSR_ISA_SEMS];
   struct tsri_segments segments;
   uint64_t start_cycle;
-  bool kicked;
   enum {
     TSRI_STOP_NONE,
     TSRI_STOP_CYCLES,
