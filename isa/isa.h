@@ -28,13 +28,16 @@ enum tsr_isa_op {
 };
 
 enum {
-  TSR_ISA_FIELDS_MAX = 5,
+  TSR_ISA_FIELDS_MAX = 10,
   TSR_ISA_WORDS_MAX = 3,
-  TSR_ISA_TENSORS = 3,
+  TSR_ISA_TENSORS = 16,
+  TSR_ISA_PLACES = 16,
+  TSR_ISA_FORMATS = 16,
   TSR_ISA_DIMS = 4,
   TSR_ISA_LOOPS = 15, /* l15 is `none` */
   TSR_ISA_NO_LOOP = 15,
-  TSR_ISA_SEMS = 16
+  TSR_ISA_SEMS = 64,
+  TSR_ISA_NAMES = 64 /* of a program */
 };
 
 /* Axes of the matmul space.  m = b*oh*ow, n, k = kh*kw*c, groups = g; a plain
@@ -50,10 +53,22 @@ enum tsr_isa_axis {
   TSR_AXIS_C,
   TSR_AXIS_COUNT
 };
-enum tsr_isa_unit { TSR_UNIT_LOAD, TSR_UNIT_TILE, TSR_UNIT_STORE, TSR_ISA_UNITS };
+enum tsr_isa_unit {
+  TSR_UNIT_LOAD,
+  TSR_UNIT_TILE,
+  TSR_UNIT_STORE,
+  TSR_UNIT_VECTOR,
+  TSR_ISA_UNITS
+};
 enum tsr_isa_buf { TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_ISA_BUFS };
 enum tsr_isa_when { TSR_WHEN_READ, TSR_WHEN_DONE, TSR_ISA_WHENS };
 enum tsr_isa_gate { TSR_GATE_START, TSR_GATE_RESULT, TSR_ISA_GATES };
+/* Whom a signal or a load reaches: this core, all cores of the program, the first. */
+enum tsr_isa_to { TSR_TO_OWN, TSR_TO_ALL, TSR_TO_FIRST, TSR_ISA_TOS };
+/* How the second operand of a vector operation meets rows and columns: an element each;
+ * one row for all; one column for all; one element. */
+enum tsr_isa_bc { TSR_BC_NONE, TSR_BC_ROW, TSR_BC_COL, TSR_BC_ONE, TSR_ISA_BCS };
+enum tsr_isa_sparse { TSR_DENSE, TSR_SPARSE_24, TSR_ISA_SPARSES };
 
 extern const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1];
 extern const char *const tsr_isa_unit_names[TSR_ISA_UNITS + 1];
@@ -68,12 +83,17 @@ struct tsr_inst {
 struct tsr_program {
   struct tsr_inst *inst; /* owned */
   size_t n, cap;
+  char **name; /* formats by name, owned; `format` instructions count them from 0 */
+  size_t n_names, cap_names;
   bool failed; /* memory ran out while emitting */
 };
 
 void tsr_isa_program_fini(struct tsr_program *p);
 /* Appends; operands beyond the instruction's own are ignored. */
 void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f);
+
+/* The number of a name, which is added unless it is there. */
+int64_t tsr_isa_name(struct tsr_program *p, const char *name);
 
 /* Words of one instruction (1..TSR_ISA_WORDS_MAX); the values must fit their fields. */
 size_t tsr_isa_encode(const struct tsr_inst *i, uint64_t words[TSR_ISA_WORDS_MAX]);

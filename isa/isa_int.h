@@ -16,6 +16,13 @@ enum tsri_kind {
   TSRI_W,
   TSRI_P,
   TSRI_M,
+  TSRI_A,
+  TSRI_Q,
+  TSRI_R,
+  TSRI_V,
+  TSRI_C,
+  TSRI_Z,
+  TSRI_J,
   TSRI_KINDS
 };
 

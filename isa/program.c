@@ -48,16 +48,20 @@ static bool check_operands(const struct tsr_program *p, struct tsri_flaw *flaw) 
   for (size_t i = 0; i < p->n; i++) {
     const struct tsr_inst *in = &p->inst[i];
     bool dims = in->op == TSR_ISA_DIM || in->op == TSR_ISA_BOX || in->op == TSR_ISA_START ||
-                in->op == TSR_ISA_WALK;
+                in->op == TSR_ISA_WALK || in->op == TSR_ISA_FEED;
     if (dims && in->f[1] >= TSR_ISA_DIMS) return bad(flaw, i, "a tensor has dimensions 0 to 3");
     if (in->op == TSR_ISA_BOX && (in->f[2] == 0 || in->f[3] == 0))
       return bad(flaw, i, "extent and step are at least 1");
     if (in->op == TSR_ISA_AXIS && (in->f[2] == 0 || in->f[3] == 0))
       return bad(flaw, i, "size and tile are at least 1");
-    if (in->op == TSR_ISA_TENSOR && in->f[1] == 0)
+    if (in->op == TSR_ISA_TENSOR && in->f[2] == 0)
       return bad(flaw, i, "an element has at least 1 byte");
-    for (int j = 0; in->op == TSR_ISA_MM && j < 5; j++)
-      if (in->f[j] == 0) return bad(flaw, i, "bytes of an element and the rate are at least 1");
+    if (in->op == TSR_ISA_PLACE && (in->f[3] == 0 || in->f[5] == 0))
+      return bad(flaw, i, "an element has at least 1 byte, and so has what moves wrap in");
+    if (in->op == TSR_ISA_WAIT && in->f[3] == 0) return bad(flaw, i, "a wait takes at least 1");
+    if (in->op == TSR_ISA_MM && in->f[7] == 0) return bad(flaw, i, "the rate is at least 1");
+    if (in->op == TSR_ISA_PRELOAD && in->f[2] == 0)
+      return bad(flaw, i, "the rate is at least 1");
     if (in->op == TSR_ISA_HALT && i + 1 != p->n) return bad(flaw, i, "halt before the end");
   }
   return true;

@@ -103,21 +103,56 @@ struct tsr_box {
 struct tsr_xfer_req { /* DMA: box <-> scratchpad */
   struct tsr_box box;
   struct tsr_instance *buffer;
+  /* Dimension 0 is taken at these places instead of start + j*step (gather, scatter);
+   * box.extent[0] of them.  NULL: a box. */
+  const uint64_t *index;
+  uint64_t local_addr; /* in the buffer */
+  /* A load for several cores at once: the buffers of the others and their number; they
+   * take the same bytes at the same address. */
+  struct tsr_instance *const *others;
+  uint32_t n_others;
 };
 
+/* An operand in its scratchpad: element (i, j) at addr + i*i_bytes + j*j_bytes.  What a
+ * convolution reads is not straight; then these are the strides of the innermost axes. */
+struct tsr_view {
+  struct tsr_instance *buffer;
+  uint64_t addr;
+  int64_t i_bytes, j_bytes;
+};
+
+enum tsr_mm_kind {
+  TSR_MM_RUN,
+  TSR_MM_PRELOAD /* loads the stationary operand of the next request's first fold */
+};
 struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+  enum tsr_mm_kind kind;
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
   bool first;               /* overwrites c: no partial sum is read */
   bool last;                /* the result is complete after this one */
   bool gated; /* no result is written before the unit's `open` was called for it */
+  bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
   uint32_t rate; /* products per array element and cycle, along k */
+  struct tsr_view a, b, c; /* (m, k), (k, n), (m, n) */
+};
+
+/* Vector unit: d[rows, cols] = op(a[, b]).  A reduction has cols elements for each of its
+ * rows results, a window op `window` elements for each of rows * cols results. */
+struct tsr_vec_req {
+  uint32_t op; /* row of models/arith/vector.def */
+  uint64_t rows, cols, window;
+  bool first; /* a reduction that does not read its result first */
+  uint32_t d_bytes, a_bytes, b_bytes; /* an element; b_bytes 0: no second operand */
+  uint64_t b_elems;                   /* of the second operand, which may be broadcast */
+  struct tsr_view d, a, b;
 };
 
 struct tsr_req {
   union {
     struct tsr_xfer_req xfer;
     struct tsr_mm_req mm;
+    struct tsr_vec_req vec;
   };
 };
 
@@ -126,6 +161,7 @@ struct tsr_req {
 struct tsr_lateness {
   uint64_t latency_cycles;  /* exposed DRAM latency and window waits */
   uint64_t conflict_cycles; /* scratchpad port */
+  uint64_t noc_cycles;      /* links of the interconnect, slices of the last-level buffer */
 };
 
 /* Requests of one unit that may be in flight at once. */
@@ -157,12 +193,17 @@ struct tsr_train {
   uint32_t n;
   uint32_t burst_bytes;
   bool write;
+  uint32_t core;    /* that asks */
+  uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
+  uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
   uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began */
   uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
 };
 
+/* Memories stack: an interconnect and a last-level buffer are memories in front of the
+ * DRAM and pass on what they do not hold. */
 struct tsr_memory_ops {
   /* Serves a train.  Returns the time for which the memory stood idle between its
    * bursts, or since `from_fs`, because they were not ready. */
@@ -171,7 +212,7 @@ struct tsr_memory_ops {
   uint64_t (*free_fs)(void *state);
   /* Unloaded time between the end of a burst's service and its last byte. */
   uint64_t (*pipe_fs)(void *state, uint64_t bytes);
-  /* Facts of the parameters: peak B/s (TSR_UNLIMITED: none), bytes, count, fs. */
+  /* Facts of the parameters: peak B/s of a core (TSR_UNLIMITED: none), bytes, count, fs. */
   uint64_t (*bandwidth)(const void *params);
   uint64_t (*capacity)(const void *params);
   uint64_t (*channels)(const void *params);
@@ -179,6 +220,15 @@ struct tsr_memory_ops {
 };
 
 #define TSR_PHASE_LATER UINT64_MAX
+
+/* Where the accesses of a phase fall: in cycle j, lane i touches elem_bytes at
+ * addr + i*lane_bytes + j*step_bytes. */
+struct tsr_pattern {
+  uint64_t addr;
+  int64_t lane_bytes, step_bytes;
+  uint64_t lanes, steps;
+  uint32_t elem_bytes;
+};
 
 struct tsr_buffer_ops {
   /* The DMA side moves n units of `bytes` (write: into the buffer); unit i is ready at
@@ -188,9 +238,10 @@ struct tsr_buffer_ops {
   /* The tile side moves `read` and `write` bytes over a phase of `cycles` from
    * `start_cycle`; returns the cycles that the phase takes (>= cycles).  The tile
    * goes before the DMA side.  TSR_PHASE_LATER: it is not yet known when; `occupy`
-   * tells, with the same bytes and the cycles returned. */
+   * tells, with the same bytes and the cycles returned.  `pattern`: where the accesses
+   * fall, for the banks; NULL: evenly. */
   uint64_t (*tile)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
-                   uint64_t write);
+                   uint64_t write, const struct tsr_pattern *pattern);
   void (*occupy)(void *state, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                  uint64_t write);
   /* Facts of the parameters. */
@@ -201,8 +252,11 @@ struct tsr_buffer_ops {
 
 /* Fields that do not concern a unit are zero. */
 struct tsr_unit_facts {
-  uint64_t rows, cols;  /* tile: of the array; a multiply-accumulate each and cycle */
-  const char *dataflow; /* tile: os, ws, is (static) */
+  uint64_t rows, cols, depth; /* tile: of the array, or m, n, k of a dot product unit;
+                                 rows * cols * depth multiply-accumulates a cycle */
+  const char *dataflow; /* tile: os, ws, is, dot (static) */
+  uint64_t latency_cycles; /* dot: of its pipeline */
+  uint64_t lanes;          /* vector unit */
   bool preload;         /* tile: a stationary operand loads behind the stream */
   uint64_t outstanding, burst_bytes; /* DMA */
 };

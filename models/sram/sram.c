@@ -166,8 +166,9 @@ static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t rea
 }
 
 static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
-                     uint64_t write) {
+                     uint64_t write, const struct tsr_pattern *pattern) {
   struct state *s = vs;
+  (void)pattern;
   s->counters[READ_BYTES] += read;
   s->counters[WRITE_BYTES] += write;
   uint64_t width = s->bytes_per_cycle;

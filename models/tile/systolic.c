@@ -221,7 +221,7 @@ static bool next_fold(struct state *s) {
 static uint64_t tile_phase(struct state *s, int buf, uint64_t start, uint64_t cycles,
                            uint64_t read, uint64_t write) {
   struct tsr_instance *b = s->buf[buf];
-  return b->ops->buffer->tile(b->state, start, cycles, read, write);
+  return b->ops->buffer->tile(b->state, start, cycles, read, write, NULL);
 }
 
 /* Bytes of an operand that a fold touches. */

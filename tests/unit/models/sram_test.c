@@ -36,13 +36,13 @@ static void a_phase_lengthens_at_the_first_byte_too_many(void **state) {
     const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i].ports, 4, 8);
     assert_int_equal(b->bytes_per_cycle(x.params), 32);
     uint64_t r = rows[i].read, w = rows[i].write, c = rows[i].cycles;
-    assert_int_equal(b->tile(x.state, 0, c, r, w), c);
+    assert_int_equal(b->tile(x.state, 0, c, r, w, NULL), c);
     assert_int_equal(fake_counter(&x, "conflict_cycles"), 0);
-    assert_int_equal(b->tile(x.state, c, c, r + 1, w), c + rows[i].grows_by_read);
-    assert_int_equal(b->tile(x.state, 4 * c, c, r, w + 1), c + rows[i].grows_by_write);
+    assert_int_equal(b->tile(x.state, c, c, r + 1, w, NULL), c + rows[i].grows_by_read);
+    assert_int_equal(b->tile(x.state, 4 * c, c, r, w + 1, NULL), c + rows[i].grows_by_write);
     assert_int_equal(fake_counter(&x, "conflict_cycles"),
                      rows[i].grows_by_read + rows[i].grows_by_write);
-    assert_int_equal(b->tile(x.state, 8 * c, c, 2 * r, 2 * w), 2 * c);
+    assert_int_equal(b->tile(x.state, 8 * c, c, 2 * r, 2 * w, NULL), 2 * c);
     assert_int_equal(fake_counter(&x, "read_bytes"), 5 * r + 1);
     assert_int_equal(fake_counter(&x, "write_bytes"), 5 * w + 1);
     fake_drop(&x);
@@ -86,7 +86,7 @@ static void the_dma_side_gets_what_a_phase_leaves(void **state) {
     struct fake f;
     struct tsr_instance x;
     const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i].ports, 4, 8);
-    assert_int_equal(b->tile(x.state, 0, 100, rows[i].read, rows[i].write), 100);
+    assert_int_equal(b->tile(x.state, 0, 100, rows[i].read, rows[i].write, NULL), 100);
     uint64_t waited = 0;
     uint64_t end = fake_move(&x, 32, rows[i].dma_write, rows[i].at, &waited);
     assert_int_equal(waited, rows[i].wait);
@@ -107,8 +107,8 @@ static void both_of_two_phases_hold_the_port(void **state) {
     struct fake f;
     struct tsr_instance x;
     const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", 4, 8);
-    (void)b->tile(x.state, 0, 100, 3200, 0);
-    (void)b->tile(x.state, 110, 40, 1280, 0);
+    (void)b->tile(x.state, 0, 100, 3200, 0, NULL);
+    (void)b->tile(x.state, 110, 40, 1280, 0, NULL);
     uint64_t waited = 0;
     assert_int_equal(fake_move(&x, 32, false, rows[i].at, &waited),
                      rows[i].at + rows[i].wait + 1 * NS);
@@ -126,7 +126,7 @@ static void the_port_is_shared_exactly(void **state) {
     struct tsr_instance x;
     const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", 1, 32);
     enum { CYCLES = 10000 };
-    b->tile(x.state, 0, CYCLES, used * CYCLES, 0);
+    b->tile(x.state, 0, CYCLES, used * CYCLES, 0, NULL);
     uint64_t moved = 0, waited = 0;
     while (fake_move(&x, 32, false, 0, &waited) <= CYCLES * NS) moved += 32;
     uint64_t left = (32 - used) * CYCLES;
@@ -168,8 +168,8 @@ static void a_train_is_its_units_one_by_one(void **state) {
     const struct tsr_buffer_ops *b = open_sram(&f, &x, p, 2, 1 + (unsigned)i % 40);
     (void)open_sram(&g, &y, p, 2, 1 + (unsigned)i % 40);
     uint64_t read = tsr_rng_range(&r, 0, 4000), write = tsr_rng_range(&r, 0, 4000);
-    assert_int_equal(b->tile(x.state, 10, 100, read, write),
-                     b->tile(y.state, 10, 100, read, write));
+    assert_int_equal(b->tile(x.state, 10, 100, read, write, NULL),
+                     b->tile(y.state, 10, 100, read, write, NULL));
     for (int k = 0; k < 4; k++) {
       uint64_t time[TSR_TRAIN_MAX], one[TSR_TRAIN_MAX], at = tsr_rng_range(&r, 0, 150) * NS;
       uint64_t waited = 0;
@@ -213,7 +213,7 @@ static void unlimited_ports_never_wait(void **state) {
   fake_make(&f, &x, "sram", "{size: 3MiB, width: unlimited, buffers: 3}", NULL, NULL, NULL);
   const struct tsr_buffer_ops *b = x.ops->buffer;
   uint64_t waited = 0;
-  assert_int_equal(b->tile(x.state, 0, 7, 1u << 30, 1u << 30), 7);
+  assert_int_equal(b->tile(x.state, 0, 7, 1u << 30, 1u << 30, NULL), 7);
   assert_int_equal(fake_move(&x, 4096, true, 5, &waited), 5);
   assert_int_equal(waited, 0);
   assert_true(b->bytes_per_cycle(x.params) == TSR_UNLIMITED);
