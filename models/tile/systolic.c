@@ -300,7 +300,7 @@ static void at(struct state *s, uint64_t cycle, tsr_model_fn *fn) {
 }
 
 static void finish(struct state *s, uint64_t consumed, uint64_t done) {
-  s->ticket->late = (struct tsr_lateness){0, 0};
+  s->ticket->late = (struct tsr_lateness){0};
   s->last_consumed = tsr_max_u64(s->last_consumed, consumed);
   s->last_done = tsr_max_u64(s->last_done, done);
   s->draining[s->n_tickets++ % TSR_TICKETS_MAX] = s->ticket;
