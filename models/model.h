@@ -84,6 +84,7 @@ struct tsr_wiring {
   const struct tsr_env *env;
   struct tsr_instance *self;
   struct tsr_instance *peer[TSR_PORTS_MAX]; /* by the order of ops->ports */
+  uint32_t core, cores; /* the instance's own (0: shared), and how many there are */
 };
 
 /* ---- requests ---- */
@@ -202,6 +203,12 @@ struct tsr_train {
   uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
 };
 
+/* Something of a memory that many use: a channel, a slice, a link. */
+struct tsr_resource {
+  char name[32];
+  uint64_t bytes, busy_fs, wait_fs; /* so far; wait: what requests stood in line */
+};
+
 /* Memories stack: an interconnect and a last-level buffer are memories in front of the
  * DRAM and pass on what they do not hold. */
 struct tsr_memory_ops {
@@ -217,6 +224,9 @@ struct tsr_memory_ops {
   uint64_t (*capacity)(const void *params);
   uint64_t (*channels)(const void *params);
   uint64_t (*latency_fs)(const void *params);
+  /* What it consists of, for reports; NULL: nothing to tell. */
+  size_t (*resources)(const void *state);
+  void (*resource)(const void *state, size_t i, struct tsr_resource *out);
 };
 
 #define TSR_PHASE_LATER UINT64_MAX

@@ -17,7 +17,10 @@
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
+  uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */
+  uint32_t shift;         /* results are divided by 2^shift on their way out */
+  const char *formats[4]; /* of a, b, the accumulator, the result */
 };
 
 /* *out is empty before; transferred (tsr_isa_program_fini). */

@@ -26,12 +26,13 @@ const char *tsr_engine_cause_doc(enum tsr_cause c) {
 
 /* One canonical encoding: a segment of a unit and state grows while equal
  * durations follow at equal distances. */
-static void record(struct tsri_segments *s, int unit, int state, uint64_t start,
-                   uint64_t cycles) {
-  if (!s->on) return;
-  size_t at = s->open[unit][state];
-  if (at) {
-    struct tsr_segment *g = &s->list[at - 1];
+static void record(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles) {
+  const struct tsri_core *c = lane->unit->core;
+  if (!c->e->trace) return;
+  struct tsri_segments *s = &c->job->segments;
+  size_t *open = &lane->account.open[state];
+  if (*open) {
+    struct tsr_segment *g = &s->list[*open - 1];
     uint64_t next = g->start_cycles + g->repeats * g->period_cycles;
     bool second = g->repeats == 1;
     if (g->duration_cycles == cycles && (second || next == start)) {
@@ -44,67 +45,82 @@ static void record(struct tsri_segments *s, int unit, int state, uint64_t start,
     s->failed = true;
     return;
   }
-  s->list[s->n++] = (struct tsr_segment){unit, state, start, cycles, cycles, 1};
-  s->open[unit][state] = s->n;
+  s->list[s->n++] =
+      (struct tsr_segment){lane->inst->name, state, start, cycles, cycles, 1};
+  *open = s->n;
 }
 
-static void charge(struct tsri_account *a, int unit, int state, uint64_t cycles,
-                   struct tsri_segments *seg) {
+static void charge(struct tsri_lane *lane, int state, uint64_t cycles) {
+  struct tsri_account *a = &lane->account;
   if (!cycles) return;
-  record(seg, unit, state, a->upto, cycles);
+  record(lane, state, a->upto, cycles);
   a->cycles[state] += cycles;
   a->upto += cycles;
 }
 
-static void charge_cause(struct tsri_account *a, int unit, enum tsr_cause c, uint64_t cycles,
-                         struct tsri_segments *seg) {
-  charge(a, unit, TSR_STATE_CAUSE0 + (int)c, cycles, seg);
+static void charge_cause(struct tsri_lane *lane, enum tsr_cause c, uint64_t cycles) {
+  charge(lane, TSR_STATE_CAUSE0 + (int)c, cycles);
 }
 
-/* A wait for a load: first what latency exposed, then the port, the rest is the
- * rate of the memory. */
-static void charge_load(struct tsri_account *a, int unit, uint64_t gap,
-                        struct tsri_segments *seg) {
-  uint64_t latency = tsr_min_u64(gap, a->late.parts.latency_cycles);
-  uint64_t port = tsr_min_u64(gap - latency, a->late.parts.conflict_cycles);
-  charge_cause(a, unit, TSR_CAUSE_DRAM_LATENCY, latency, seg);
-  charge_cause(a, unit, TSR_CAUSE_SRAM_CONFLICT, port, seg);
-  charge_cause(a, unit, TSR_CAUSE_DRAM_BANDWIDTH, gap - latency - port, seg);
+/* A wait for a load: first what latency exposed, then the port, then the interconnect;
+ * the rest is the rate of the memory. */
+static void charge_load(struct tsri_lane *lane, uint64_t gap) {
+  const struct tsr_lateness *parts = &lane->account.late.parts;
+  uint64_t latency = tsr_min_u64(gap, parts->latency_cycles);
+  uint64_t port = tsr_min_u64(gap - latency, parts->conflict_cycles);
+  uint64_t noc = tsr_min_u64(gap - latency - port, parts->noc_cycles);
+  charge_cause(lane, TSR_CAUSE_DRAM_LATENCY, latency);
+  charge_cause(lane, TSR_CAUSE_SRAM_CONFLICT, port);
+  charge_cause(lane, TSR_CAUSE_NOC, noc);
+  charge_cause(lane, TSR_CAUSE_DRAM_BANDWIDTH, gap - latency - port - noc);
 }
 
-static void charge_gap(struct tsri_account *a, int unit, uint64_t gap,
-                       struct tsri_segments *seg) {
+/* Whether a unit computes: what the DMA engines do is judged by whom they serve. */
+static bool computes(const struct tsri_lane *lane) {
+  return lane->unit->id == TSR_UNIT_TILE || lane->unit->id == TSR_UNIT_VECTOR;
+}
+
+static void charge_gap(struct tsri_lane *lane, uint64_t gap) {
+  static const enum tsr_cause causes[] = {[TSRI_LATE_NONE] = TSR_CAUSE_SYNC,
+                                          [TSRI_LATE_LOAD] = TSR_CAUSE_SYNC,
+                                          [TSRI_LATE_STORE] = TSR_CAUSE_WRITEBACK,
+                                          [TSRI_LATE_TILE] = TSR_CAUSE_SYNC,
+                                          [TSRI_LATE_VECTOR] = TSR_CAUSE_VECTOR};
+  const struct tsri_account *a = &lane->account;
   if (!gap) return;
-  if (unit == TSR_UNIT_TILE && !a->worked)
-    charge_cause(a, unit, TSR_CAUSE_RAMP, gap, seg);
-  else if (unit != TSR_UNIT_TILE && !a->waited)
-    charge(a, unit, TSR_STATE_IDLE, gap, seg); /* its queue was empty */
-  else if (unit == TSR_UNIT_TILE && a->late.from == TSRI_LATE_LOAD)
-    charge_load(a, unit, gap, seg);
+  if (computes(lane) && !a->worked)
+    charge_cause(lane, TSR_CAUSE_RAMP, gap);
+  else if (!computes(lane) && !a->waited)
+    charge(lane, TSR_STATE_IDLE, gap); /* its queue was empty */
+  else if (computes(lane) && a->late.from == TSRI_LATE_LOAD)
+    charge_load(lane, gap);
   else
-    charge_cause(a, unit,
-                 a->late.from == TSRI_LATE_STORE ? TSR_CAUSE_WRITEBACK : TSR_CAUSE_SYNC, gap,
-                 seg);
+    charge_cause(lane, causes[a->late.from], gap);
 }
 
 void tsri_account_open(struct tsri_account *a, uint64_t cycle) {
   *a = (struct tsri_account){.upto = cycle};
 }
 
-void tsri_account_span(struct tsri_account *a, int unit, int state, uint64_t start,
-                       uint64_t cycles, struct tsri_segments *seg) {
+void tsri_account_span(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles) {
+  struct tsri_account *a = &lane->account;
   TSR_CHECK(start >= a->upto);
   if (start > a->upto) {
-    charge_gap(a, unit, start - a->upto, seg);
+    charge_gap(lane, start - a->upto);
     a->waited = false; /* late stays: a gap may show in two parts around a stream */
   }
-  charge(a, unit, state, cycles, seg);
+  charge(lane, state, cycles);
   a->worked = true;
+  a->work_end = a->upto;
 }
 
-void tsri_account_close(struct tsri_account *a, int unit, uint64_t cycle,
-                        struct tsri_segments *seg) {
+void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle) {
+  struct tsri_account *a = &lane->account;
   TSR_CHECK(cycle >= a->upto);
-  int state = unit == TSR_UNIT_TILE ? TSR_STATE_CAUSE0 + TSR_CAUSE_RAMP : TSR_STATE_IDLE;
-  charge(a, unit, state, cycle - a->upto, seg);
+  if (!computes(lane) || !a->worked) {
+    charge(lane, TSR_STATE_IDLE, cycle - a->upto);
+    return;
+  }
+  if (core_done > a->upto) charge_cause(lane, TSR_CAUSE_RAMP, core_done - a->upto);
+  charge_cause(lane, TSR_CAUSE_IMBALANCE, cycle - a->upto);
 }

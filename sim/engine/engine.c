@@ -1,13 +1,11 @@
 /* Life cycle: build, run a layer, collect. */
 #include "sim/engine/engine.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/log.h"
 #include "sim/engine/engine_int.h"
-
-static const int unit_slots[TSR_ISA_UNITS] = {TSR_SLOT_LOAD, TSR_SLOT_TILE, TSR_SLOT_STORE};
 
 /* ---- environment ---- */
 
@@ -56,67 +54,153 @@ static void env_span(void *engine, void *unit, enum tsr_span_state state, uint64
                                           [TSR_SPAN_DRAIN] = TSR_STATE_DRAIN,
                                           [TSR_SPAN_CONFLICT] =
                                               TSR_STATE_CAUSE0 + TSR_CAUSE_SRAM_CONFLICT};
-  struct tsr_engine *e = engine;
-  struct tsri_unit *u = unit;
-  if (cycles) tsri_account_span(&u->account, u->id, states[state], start, cycles, &e->segments);
+  (void)engine;
+  if (cycles) tsri_account_span(unit, states[state], start, cycles);
 }
 
 /* ---- building ---- */
 
-static enum tsr_status build_instance(struct tsr_engine *e, int slot,
-                                      struct tsr_sc_module *core, struct tsr_err *err) {
-  const struct tsr_machine_instance *m = &e->machine->slot[slot];
-  struct tsr_instance *x = &e->inst[slot];
-  struct tsr_wiring w = {.env = &e->env, .self = x};
-  for (int p = 0; p < TSR_PORTS_MAX; p++)
-    if (m->peer[p] >= 0) w.peer[p] = &e->inst[m->peer[p]];
-  const char *local = strncmp(m->name, "core0.", 6) == 0 ? m->name + 6 : m->name;
-  char name[48];
-  size_t n = 0;
-  for (; local[n] && n < sizeof name - 1; n++) name[n] = local[n] == '.' ? '_' : local[n];
-  name[n] = '\0';
-  struct tsr_sc_module *module;
-  enum tsr_status st =
-      tsr_sc_module_new(e->sim, local == m->name ? NULL : core, name, &module, err);
-  if (!st) st = m->ops->init(x->state, x->params, &w, err);
-  e->inited[slot] = !st;
-  return st;
-}
-
 static enum tsr_status allocate_instances(struct tsr_engine *e, struct tsr_err *err) {
-  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
-    const struct tsr_machine_instance *m = &e->machine->slot[i];
+  const struct tsr_machine *m = e->machine;
+  e->inst = tsr_mem_array(m->n_slots, sizeof *e->inst);
+  e->inited = tsr_mem_array(m->n_slots, sizeof *e->inited);
+  if (!e->inst || !e->inited) return tsr_err_nomem(err);
+  for (size_t i = 0; i < m->n_slots; i++) {
+    const struct tsr_machine_instance *x = &m->slot[i];
     size_t n = 0;
-    while (m->ops->counters && m->ops->counters[n].name) n++;
-    e->inst[i] = (struct tsr_instance){.ops = m->ops,
-                                       .params = m->params,
-                                       .name = m->name,
-                                       .state = tsr_mem_alloc(m->ops->state_size),
+    while (x->ops->counters && x->ops->counters[n].name) n++;
+    e->inst[i] = (struct tsr_instance){.ops = x->ops,
+                                       .params = x->params,
+                                       .name = x->name,
+                                       .state = tsr_mem_alloc(x->ops->state_size),
                                        .counters = tsr_mem_array(n + 1, sizeof(uint64_t))};
     if (!e->inst[i].state || !e->inst[i].counters) return tsr_err_nomem(err);
   }
   return TSR_OK;
 }
 
+/* `core0.sram.a` is module `sram_a` of module `core0`. */
+static enum tsr_status add_module(struct tsr_engine *e, const char *full,
+                                  struct tsr_sc_module *core, struct tsr_err *err) {
+  const char *dot = core ? strchr(full, '.') : NULL;
+  const char *local = dot ? dot + 1 : full;
+  char name[48];
+  size_t n = 0;
+  for (; local[n] && n < sizeof name - 1; n++) name[n] = local[n] == '.' ? '_' : local[n];
+  name[n] = '\0';
+  struct tsr_sc_module *module;
+  return tsr_sc_module_new(e->sim, core, name, &module, err);
+}
+
+static enum tsr_status build_instance(struct tsr_engine *e, size_t slot,
+                                      struct tsr_sc_module *core, struct tsr_err *err) {
+  const struct tsr_machine_instance *m = &e->machine->slot[slot];
+  struct tsr_instance *x = &e->inst[slot];
+  struct tsr_wiring w = {.env = &e->env,
+                         .self = x,
+                         .core = m->core < 0 ? 0 : (uint32_t)m->core,
+                         .cores = (uint32_t)e->machine->cores};
+  for (int p = 0; p < TSR_PORTS_MAX; p++)
+    if (m->peer[p] >= 0) w.peer[p] = &e->inst[m->peer[p]];
+  enum tsr_status st = add_module(e, m->name, core, err);
+  if (!st) st = m->ops->init(x->state, x->params, &w, err);
+  e->inited[slot] = !st;
+  return st;
+}
+
+static enum tsr_status build_unit(struct tsri_core *c, int id, struct tsr_err *err) {
+  static const int piece[TSR_ISA_UNITS] = {[TSR_UNIT_LOAD] = TSR_SLOT_LOAD,
+                                           [TSR_UNIT_TILE] = TSR_SLOT_TILE,
+                                           [TSR_UNIT_STORE] = TSR_SLOT_STORE,
+                                           [TSR_UNIT_VECTOR] = TSR_SLOT_VECTOR};
+  struct tsr_engine *e = c->e;
+  struct tsri_unit *u = &c->unit[id];
+  u->core = c;
+  u->id = id;
+  u->n_lanes = id == TSR_UNIT_TILE ? (unsigned)e->machine->tiles : 1;
+  u->lane = tsr_mem_array(u->n_lanes, sizeof *u->lane);
+  if (!u->lane) return tsr_err_nomem(err);
+  for (unsigned i = 0; i < u->n_lanes; i++) {
+    struct tsri_lane *l = &u->lane[i];
+    l->unit = u;
+    l->inst = &e->inst[tsr_machine_slot(e->machine, c->id, piece[id]) + (int)i];
+    l->inst->unit = l;
+  }
+  for (int f = 0; f < TSR_TICKETS_MAX; f++) {
+    u->flight[f].part = tsr_mem_array(u->n_lanes, sizeof *u->flight[f].part);
+    if (!u->flight[f].part) return tsr_err_nomem(err);
+  }
+  return TSR_OK;
+}
+
+static enum tsr_status build_core(struct tsr_engine *e, uint32_t id,
+                                  struct tsr_sc_module *module, struct tsr_err *err) {
+  const struct tsr_machine *m = e->machine;
+  struct tsri_core *c = &e->core[id];
+  c->e = e;
+  c->id = id;
+  c->pending_unit = -1;
+  enum tsr_status st = TSR_OK;
+  for (int u = 0; !st && u < TSR_ISA_UNITS; u++) st = build_unit(c, u, err);
+  int first = tsr_machine_slot(m, id, TSR_SLOT_SRAM_A);
+  int end = tsr_machine_slot(m, id + 1, TSR_SLOT_SRAM_A);
+  for (int s = first; !st && s < end; s++) st = build_instance(e, (size_t)s, module, err);
+  return st;
+}
+
+/* Memories before those who ask them: the DRAM, then what stands before it. */
+static enum tsr_status build_shared(struct tsr_engine *e, struct tsr_err *err) {
+  const struct tsr_machine *m = e->machine;
+  enum tsr_status st = build_instance(e, TSR_SLOT_DRAM, NULL, err);
+  if (!st && m->llb >= 0) st = build_instance(e, (size_t)m->llb, NULL, err);
+  if (!st && m->noc >= 0) st = build_instance(e, (size_t)m->noc, NULL, err);
+  return st;
+}
+
+static size_t count_resources(const struct tsr_engine *e) {
+  size_t n = 0;
+  for (size_t i = 0; i < e->machine->n_slots; i++) {
+    const struct tsr_instance *x = &e->inst[i];
+    if (x->ops->memory && x->ops->memory->resources) n += x->ops->memory->resources(x->state);
+  }
+  return n;
+}
+
+static enum tsr_status trace_units(struct tsr_engine *e, const char *path,
+                                   struct tsr_err *err) {
+  struct tsr_sc_trace *trace = NULL;
+  enum tsr_status st = tsr_sc_trace_open(e->sim, path, &trace, err);
+  for (uint32_t c = 0; c < e->machine->cores; c++)
+    for (int u = 0; u < TSR_ISA_UNITS; u++)
+      for (unsigned l = 0; !st && l < e->core[c].unit[u].n_lanes; l++) {
+        struct tsri_lane *lane = &e->core[c].unit[u].lane[l];
+        st = tsr_sc_trace_value(trace, &lane->vcd_state, 2, lane->inst->name, err);
+      }
+  return st;
+}
+
 static enum tsr_status build(struct tsr_engine *e, const char *vcd, struct tsr_err *err) {
+  uint32_t cores = (uint32_t)e->machine->cores;
   struct tsr_sc_module *core;
   enum tsr_status st = tsr_sc_open(NULL, &e->sim, err);
-  if (!st) st = tsr_sc_module_new(e->sim, NULL, "core0", &core, err);
-  if (!st) st = tsr_agenda_create(e->sim, core, &e->agenda, err);
   if (!st) st = allocate_instances(e, err);
-  for (int i = 0; !st && i < TSR_ISA_UNITS; i++) {
-    struct tsri_unit *u = &e->unit[i];
-    u->e = e;
-    u->id = i;
-    u->inst = &e->inst[unit_slots[i]];
-    u->inst->unit = u;
+  e->core = tsr_mem_array(cores, sizeof *e->core);
+  e->dirty = tsr_mem_array(cores, sizeof *e->dirty);
+  if (!st && (!e->core || !e->dirty)) st = tsr_err_nomem(err);
+  for (uint32_t i = 0; !st && i < cores; i++) {
+    char name[24];
+    (void)snprintf(name, sizeof name, "core%u", i);
+    st = tsr_sc_module_new(e->sim, NULL, name, &core, err);
+    if (!st && i == 0) st = tsr_agenda_create(e->sim, core, &e->agenda, err);
+    if (!st && i == 0) st = build_shared(e, err);
+    if (!st) st = build_core(e, i, core, err);
   }
-  for (int i = 0; !st && i < TSR_SLOT_COUNT; i++) st = build_instance(e, i, core, err);
-  struct tsr_sc_trace *trace = NULL;
-  if (!st && vcd) st = tsr_sc_trace_open(e->sim, vcd, &trace, err);
-  for (int i = 0; !st && trace && i < TSR_ISA_UNITS; i++)
-    st = tsr_sc_trace_value(trace, &e->unit[i].vcd_state, 2, e->unit[i].inst->name, err);
-  return st;
+  if (st) return st;
+  e->n_resources = count_resources(e);
+  e->resource_results = tsr_mem_array(e->n_resources + 1, sizeof *e->resource_results);
+  e->unit_results = tsr_mem_array(e->machine->n_slots, sizeof *e->unit_results);
+  if (!e->resource_results || !e->unit_results) return tsr_err_nomem(err);
+  return vcd ? trace_units(e, vcd, err) : TSR_OK;
 }
 
 enum tsr_status tsr_engine_create(const struct tsr_machine *m,
@@ -125,8 +209,8 @@ enum tsr_status tsr_engine_create(const struct tsr_machine *m,
   struct tsr_engine *e = tsr_mem_alloc(sizeof *e);
   if (!e) return tsr_err_nomem(err);
   e->machine = m;
-  e->segments.on = o && o->trace;
-  e->pending_unit = -1;
+  e->trace = o && o->trace;
+  e->values = o ? o->values : NULL;
   e->env = (struct tsr_env){.engine = e,
                             .clock_hz = m->clock_hz,
                             .now_fs = env_now,
@@ -143,9 +227,24 @@ enum tsr_status tsr_engine_create(const struct tsr_machine *m,
   return TSR_OK;
 }
 
+static void free_unit(struct tsri_unit *u) {
+  for (unsigned i = 0; i < TSRI_QUEUE; i++)
+    if (i < u->count) tsr_mem_free(u->queue[(u->head + i) % TSRI_QUEUE].data);
+  for (int f = 0; f < TSR_TICKETS_MAX; f++) {
+    tsr_mem_free(u->flight[f].part);
+    tsr_mem_free(u->flight[f].data);
+  }
+  tsr_mem_free(u->lane);
+}
+
+static void free_core(struct tsri_core *c) {
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ) tsr_mem_free(c->pending.data);
+  for (int u = 0; u < TSR_ISA_UNITS; u++) free_unit(&c->unit[u]);
+}
+
 void tsr_engine_destroy(struct tsr_engine *e) {
   if (!e) return;
-  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
+  for (size_t i = 0; e->inst && e->inited && i < e->machine->n_slots; i++) {
     struct tsr_instance *x = &e->inst[i];
     if (e->inited[i] && x->ops->fini) x->ops->fini(x->state);
     tsr_mem_free(x->state);
@@ -153,113 +252,16 @@ void tsr_engine_destroy(struct tsr_engine *e) {
   }
   (void)tsr_sc_close(e->sim);
   if (e->agenda) tsr_agenda_destroy(e->agenda);
-  tsr_mem_free(e->segments.list);
+  for (uint64_t i = 0; e->core && i < e->machine->cores; i++) free_core(&e->core[i]);
+  tsr_mem_free(e->core);
+  tsr_mem_free(e->dirty);
+  tsr_mem_free(e->inst);
+  tsr_mem_free(e->inited);
+  tsr_mem_free(e->unit_results);
+  tsr_mem_free(e->resource_results);
   tsr_mem_free(e);
 }
 
-const char *tsr_engine_unit_name(const struct tsr_engine *e, int unit) {
-  return e->unit[unit].inst->name;
-}
-
-/* ---- running ---- */
-
-static void kick(void *arg) {
-  tsri_units_progress(arg);
-}
-
-static void clear_counters(struct tsr_engine *e) {
-  for (int i = 0; i < TSR_SLOT_COUNT; i++)
-    for (int c = 0; e->inst[i].ops->counters && e->inst[i].ops->counters[c].name; c++)
-      e->inst[i].counters[c] = 0;
-  e->segments.n = 0;
-  memset(e->segments.open, 0, sizeof e->segments.open);
-}
-
-static uint64_t counter(const struct tsr_engine *e, int slot, const char *name) {
-  const struct tsr_instance *x = &e->inst[slot];
-  for (int c = 0; x->ops->counters[c].name; c++)
-    if (!strcmp(x->ops->counters[c].name, name)) return x->counters[c];
-  TSR_BUG("a component lacks a counter that the engine reports");
-}
-
-static void collect(struct tsr_engine *e, uint64_t end, uint64_t events,
-                    struct tsr_layer_result *out) {
-  *out = (struct tsr_layer_result){
-      .start_cycles = e->start_cycle, .cycles = end - e->start_cycle, .events = events};
-  for (int i = 0; i < TSR_ISA_UNITS; i++)
-    memcpy(out->unit_cycles[i], e->unit[i].account.cycles, sizeof out->unit_cycles[i]);
-  out->folds = counter(e, TSR_SLOT_TILE, "folds");
-  out->active_cycles = counter(e, TSR_SLOT_TILE, "active_cycles");
-  out->slots = counter(e, TSR_SLOT_TILE, "slots");
-  out->slots_used = counter(e, TSR_SLOT_TILE, "slots_used");
-  out->macs = counter(e, TSR_SLOT_TILE, "macs");
-  out->conflict_cycles = counter(e, TSR_SLOT_TILE, "conflict_cycles");
-  out->dram_read_bytes = counter(e, TSR_SLOT_DRAM, "read_bytes");
-  out->dram_write_bytes = counter(e, TSR_SLOT_DRAM, "write_bytes");
-  for (int s = TSR_SLOT_SRAM_A; s <= TSR_SLOT_SRAM_C; s++) {
-    out->sram_read_bytes += counter(e, s, "read_bytes");
-    out->sram_write_bytes += counter(e, s, "write_bytes");
-  }
-  for (int s = TSR_SLOT_LOAD; s <= TSR_SLOT_STORE; s++) {
-    out->transfers += counter(e, s, "transfers");
-    out->useful_bytes += counter(e, s, "useful_bytes");
-  }
-  out->n_segments = e->segments.n;
-  out->segments = e->segments.list;
-}
-
-static enum tsr_status stopped(const struct tsr_engine *e, const char *layer,
-                               struct tsr_err *err) {
-  switch (e->stop) {
-  case TSRI_STOP_CYCLES:
-    return tsr_err_set(err, TSR_SIM, "layer '%s' passes sim.max_cycles = %" PRIu64, layer,
-                       e->machine->max_cycles);
-  case TSRI_STOP_EVENTS:
-    return tsr_err_set(err, TSR_SIM, "layer '%s' passes sim.max_events = %" PRIu64, layer,
-                       e->machine->max_events);
-  case TSRI_STOP_TIME:
-    return tsr_err_set(
-        err, TSR_SIM, "layer '%s' would end past 2^64 fs (18446.7 s of simulated time)", layer);
-  case TSRI_STOP_INTERRUPT:
-    return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored", layer);
-  default: return TSR_OK;
-  }
-}
-
-static enum tsr_status deadlock(const struct tsr_engine *e, const char *layer,
-                                struct tsr_err *err) {
-  struct tsr_str who = TSR_STR_INIT;
-  tsri_units_explain(e, &who);
-  enum tsr_status st = tsr_err_set(
-      err, TSR_SIM, "deadlock in layer '%s' at cycle %" PRIu64 ": %s", layer,
-      tsr_clock_cycle_at(tsr_agenda_now(e->agenda), e->env.clock_hz), who.p ? who.p : "");
-  tsr_str_fini(&who);
-  return st;
-}
-
-enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_program *p,
-                               const char *layer, struct tsr_layer_result *out,
-                               struct tsr_err *err) {
-  e->stop = TSRI_STOP_NONE;
-  e->start_cycle = env_fs_cycle(e, tsr_agenda_now(e->agenda));
-  clear_counters(e);
-  tsri_units_reset(e);
-  tsri_issue_start(&e->issue, p, &e->inst[TSR_SLOT_SRAM_A]);
-  uint64_t before = tsr_agenda_events(e->agenda);
-  env_at(e, env_cycle_fs(e, e->start_cycle), TSR_PRIO_ISSUE, kick, e);
-  enum tsr_sc_result r =
-      e->stop == TSRI_STOP_NONE ? tsr_sc_run(e->sim, TSR_SC_FOREVER) : TSR_SC_STOPPED;
-  enum tsr_status st = stopped(e, layer, err);
-  if (!st) st = tsr_sc_status(e->sim, r, err);
-  if (!st) st = tsr_agenda_status(e->agenda);
-  if (!st && e->segments.failed) st = tsr_err_nomem(err);
-  if (!st && !tsri_units_done(e)) st = deadlock(e, layer, err);
-  if (st) return st;
-  for (int i = 0; i < TSR_ISA_UNITS; i++)
-    e->unit[i].inst->ops->unit->end(e->unit[i].inst->state);
-  uint64_t end = env_fs_cycle(e, tsr_agenda_now(e->agenda));
-  for (int i = 0; i < TSR_ISA_UNITS; i++)
-    tsri_account_close(&e->unit[i].account, i, end, &e->segments);
-  collect(e, end, tsr_agenda_events(e->agenda) - before, out);
-  return TSR_OK;
+uint64_t tsr_engine_events(const struct tsr_engine *e) {
+  return tsr_agenda_events(e->agenda);
 }

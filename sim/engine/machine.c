@@ -5,9 +5,11 @@
  * in one table with one structure, so that an unknown key is unknown to both. */
 #include "sim/engine/machine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "models/presets.h"
+#include "sim/engine/machine_int.h"
 
 /* ---- the machine's own rows ---- */
 
@@ -20,7 +22,11 @@ struct tile_own {
   uint64_t count;
   char a[TSR_PARAM_TEXT_MAX], b[TSR_PARAM_TEXT_MAX], acc[TSR_PARAM_TEXT_MAX],
       out[TSR_PARAM_TEXT_MAX], mma[TSR_PARAM_TEXT_MAX];
-  uint64_t rate[17], other;
+  char rules[TSR_PARAM_TEXT_MAX];
+  uint64_t rate[17], other, promote;
+};
+struct noc_own {
+  int kind;
 };
 struct dram_own {
   int model;
@@ -33,7 +39,8 @@ static const char *const rate_formats[] = {
     "fp64",     "fp32",         "tf32",         "fp16",     "bf16",     "fp8_e4m3",
     "fp8_e5m2", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1",
     "nf4",      "int16",        "int8",         "uint8",    "int4"};
-static const char *const tile_kinds[] = {"systolic", NULL};
+static const char *const tile_kinds[] = {"systolic", "dot", NULL};
+static const char *const noc_kinds[] = {"none", "crossbar", "mesh", NULL};
 static const char *const dram_models[] = {"simple", NULL};
 
 #define COUNT_ROW(k, s, f, lo, hi, d, text)                                              \
@@ -68,7 +75,7 @@ static const struct tsr_param root_rows[] = {
      .uncertainty = "exact",
      .doc = "core clock, nominal",
      .src = "SRC:assumed"},
-    COUNT_ROW("cores", root, cores, 1, 1, "1", "cores"),
+    COUNT_ROW("cores", root, cores, 1, TSR_MACHINE_CORES_MAX, "1", "cores"),
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
     {.key = "kind",
@@ -79,11 +86,15 @@ static const struct tsr_param tile_rows[] = {
      .uncertainty = "exact",
      .doc = "kind of tile",
      .src = "SRC:assumed"},
-    COUNT_ROW("count", tile_own, count, 1, 1, "1", "tiles of a core"),
+    COUNT_ROW("count", tile_own, count, 1, TSR_MACHINE_TILES_MAX, "1",
+              "tiles of a core, which share its scratchpads and each multiplication"),
     TEXT_ROW("formats.a", tile_own, a, "fp16", "format of activations"),
     TEXT_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
     TEXT_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
     TEXT_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
+    COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
+              "products along k after which the vector unit adds the tile's sum to one in "
+              "fp32; 0: never"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",
@@ -110,6 +121,9 @@ static const struct tsr_param tile_rows[] = {
     RATE_ROW("int4", 16),
     COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
               "the same for formats by description, such as e5m3; 0: not executed"),
+    TEXT_ROW("rates.rules", tile_own, rules, "",
+             "rates that depend on more, first match first: A*B+ACC>OUT=RATE, a part `any` or "
+             "left out fits all, `sparse` behind OUT for 2:4 weights; separated by commas"),
     {.key = NULL}};
 static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .type = TSR_PARAM_ENUM,
@@ -120,6 +134,15 @@ static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .doc = "how DRAM is modelled",
                                               .src = "SRC:assumed"},
                                              {.key = NULL}};
+static const struct tsr_param noc_rows[] = {{.key = "kind",
+                                             .type = TSR_PARAM_ENUM,
+                                             .names = noc_kinds,
+                                             .def = "none",
+                                             .offset = offsetof(struct noc_own, kind),
+                                             .uncertainty = "exact",
+                                             .doc = "interconnect between cores and memory",
+                                             .src = "SRC:assumed"},
+                                            {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
     {.key = "max_events",
      .type = TSR_PARAM_QUANTITY,
@@ -147,35 +170,66 @@ static const struct tsr_param limit_rows[] = {
 
 /* ---- sections ---- */
 
+/* A section's component may depend on one of the machine's own keys. */
+struct variant {
+  const char *value, *component; /* component NULL: none */
+};
+enum { VARIANTS_MAX = 3 };
 struct section {
-  const char *path;            /* "" for the root */
-  const char *component;       /* kind, NULL: the machine's rows only */
+  const char *path;     /* "" for the root */
+  const char *selector; /* key below path that selects the variant, NULL: the first */
+  struct variant variant[VARIANTS_MAX];
   const struct tsr_param *own; /* the machine's rows, may be NULL */
 };
-enum { SEC_ROOT, SEC_TILE, SEC_A, SEC_B, SEC_C, SEC_DMA, SEC_DRAM, SEC_SIM, SEC_COUNT };
-static const struct section sections[SEC_COUNT] = {
-    [SEC_ROOT] = {"", NULL, root_rows},
-    [SEC_TILE] = {"tile", "tile.systolic", tile_rows},
-    [SEC_A] = {"sram.a", "sram", NULL},
-    [SEC_B] = {"sram.b", "sram", NULL},
-    [SEC_C] = {"sram.c", "sram", NULL},
-    [SEC_DMA] = {"dma", "dma.load", NULL},
-    [SEC_DRAM] = {"dram", "dram.simple", dram_rows},
-    [SEC_SIM] = {"sim", NULL, limit_rows},
+enum {
+  SEC_ROOT,
+  SEC_TILE,
+  SEC_VECTOR,
+  SEC_A,
+  SEC_B,
+  SEC_C,
+  SEC_DMA,
+  SEC_NOC,
+  SEC_LLB,
+  SEC_DRAM,
+  SEC_SIM,
+  SEC_COUNT
 };
-static const char *const root_ignores[] = {"tile", "sram", "dma", "dram", "sim", NULL};
+static const struct section sections[SEC_COUNT] = {
+    [SEC_ROOT] = {"", NULL, {{NULL, NULL}}, root_rows},
+    [SEC_TILE] = {"tile", "kind", {{"systolic", "tile.systolic"}, {"dot", "tile.dot"}}, tile_rows},
+    [SEC_VECTOR] = {"vector", NULL, {{"", "vector"}}, NULL},
+    [SEC_A] = {"sram.a", NULL, {{"", "sram"}}, NULL},
+    [SEC_B] = {"sram.b", NULL, {{"", "sram"}}, NULL},
+    [SEC_C] = {"sram.c", NULL, {{"", "sram"}}, NULL},
+    [SEC_DMA] = {"dma", NULL, {{"", "dma.load"}}, NULL},
+    [SEC_NOC] = {"noc",
+                 "kind",
+                 {{"none", NULL}, {"crossbar", "noc.crossbar"}, {"mesh", "noc.mesh"}},
+                 noc_rows},
+    [SEC_LLB] = {"llb", NULL, {{"", "llb"}}, NULL},
+    [SEC_DRAM] = {"dram", NULL, {{"", "dram.simple"}}, dram_rows},
+    [SEC_SIM] = {"sim", NULL, {{NULL, NULL}}, limit_rows},
+};
+static const char *const root_ignores[] = {"tile", "vector", "sram", "dma", "noc",
+                                           "llb",  "dram",   "sim",  NULL};
 
 struct table { /* the rows of a section and the memory they describe */
   const struct tsr_param *rows;
   char *memory;      /* the component's parameters first */
   size_t own_offset; /* of the machine's own structure */
+  const struct tsr_component *ops; /* NULL: none */
 };
 
 enum { OWN_BYTES = sizeof(struct tile_own) };
 
+static const struct tsr_component *component_of(const struct variant *v) {
+  return v->component ? tsr_models_find(v->component) : NULL;
+}
+
 static enum tsr_status make_table(struct tsr_arena *a, const struct section *s,
-                                  struct table *out) {
-  const struct tsr_component *c = s->component ? tsr_models_find(s->component) : NULL;
+                                  const struct variant *v, struct table *out) {
+  const struct tsr_component *c = component_of(v);
   size_t n_c = c ? tsr_param_count(c->params) : 0, n_o = s->own ? tsr_param_count(s->own) : 0;
   struct tsr_param *rows = tsr_arena_array(a, n_c + n_o + 1, sizeof *rows);
   size_t offset = c ? (c->params_size + 15) / 16 * 16 : 0;
@@ -188,6 +242,7 @@ static enum tsr_status make_table(struct tsr_arena *a, const struct section *s,
   for (size_t i = 0; i < n_c; i++) rows[n_o + i] = c->params[i];
   out->rows = rows;
   out->own_offset = offset;
+  out->ops = c;
   return TSR_OK;
 }
 
@@ -198,11 +253,16 @@ static const char *full_key(struct tsr_arena *a, const struct section *s, const 
 void tsr_machine_keys(tsr_machine_key_fn *fn, void *arg) {
   struct tsr_arena *a = tsr_arena_create();
   for (int i = 0; a && i < SEC_COUNT; i++) {
-    struct table t;
-    if (make_table(a, &sections[i], &t)) break;
-    for (const struct tsr_param *row = t.rows; row->key; row++) {
-      const char *key = full_key(a, &sections[i], row->key);
-      if (key) fn(arg, key, row);
+    const struct section *s = &sections[i];
+    for (int v = 0; v < VARIANTS_MAX && (v == 0 || s->variant[v].value); v++) {
+      struct table t;
+      if (make_table(a, s, &s->variant[v], &t)) break;
+      /* The machine's own rows come first, and once. */
+      size_t own = s->own && v > 0 ? tsr_param_count(s->own) : 0;
+      for (const struct tsr_param *row = t.rows + own; row->key; row++) {
+        const char *key = full_key(a, s, row->key);
+        if (key) fn(arg, key, row);
+      }
     }
   }
   tsr_arena_destroy(a);
@@ -240,19 +300,65 @@ static void check_sram_keys(const struct reading *r, enum tsr_status *st) {
   }
 }
 
+/* The variant that the file selects; a value that is none of them is told when the key
+ * itself is read. */
+static const struct variant *variant_of(const struct reading *r, const struct section *s,
+                                        bool *by_set) {
+  const struct tsr_node *map = *s->path ? tsr_config_tree_get(r->root, s->path) : NULL;
+  const struct tsr_node *n =
+      s->selector && map && map->kind == TSR_NODE_MAP ? tsr_config_tree_get(map, s->selector) : NULL;
+  *by_set = n && n->pos.src && !strcmp(n->pos.src->path, "--set");
+  for (int v = 0; n && n->kind == TSR_NODE_SCALAR && v < VARIANTS_MAX; v++)
+    if (s->variant[v].value && !strcmp(s->variant[v].value, n->text)) return &s->variant[v];
+  return &s->variant[0];
+}
+
+static bool has_key(const struct tsr_param *rows, const char *key) {
+  size_t n = strlen(key);
+  for (; rows && rows->key; rows++)
+    if (!strncmp(rows->key, key, n) && (!rows->key[n] || rows->key[n] == '.')) return true;
+  return false;
+}
+
+/* Where an assignment chose another variant than the file was written for, the file's keys
+ * of that other one are not read. */
+static enum tsr_status foreign_keys(struct reading *r, const struct section *s,
+                                    const struct tsr_node *map, const struct table *t,
+                                    const char *const **out) {
+  size_t n = 0;
+  const char **list = tsr_arena_array(r->m->arena, (map ? map->n : 0) + 1, sizeof *list);
+  if (!list) return tsr_err_nomem(r->err);
+  for (size_t i = 0; map && map->kind == TSR_NODE_MAP && i < map->n; i++) {
+    const struct tsr_entry *e = &map->entries[i];
+    bool set = e->key_pos.src && !strcmp(e->key_pos.src->path, "--set");
+    if (set || has_key(t->rows, e->key)) continue;
+    for (int v = 0; v < VARIANTS_MAX; v++) {
+      const struct tsr_component *c = component_of(&s->variant[v]);
+      if (!c || !has_key(c->params, e->key)) continue;
+      list[n++] = e->key;
+      break;
+    }
+  }
+  *out = list;
+  return TSR_OK;
+}
+
 static enum tsr_status read_sections(struct reading *r) {
   enum tsr_status first = TSR_OK;
   for (int i = 0; i < SEC_COUNT; i++) {
     const struct section *s = &sections[i];
-    enum tsr_status st = make_table(r->m->arena, s, &r->table[i]);
+    bool by_set;
+    enum tsr_status st = make_table(r->m->arena, s, variant_of(r, s, &by_set), &r->table[i]);
     if (st) return tsr_err_nomem(r->err);
     struct table *t = &r->table[i];
     const struct tsr_node *map = *s->path ? tsr_config_tree_get(r->root, s->path) : r->root;
     const char *prefix = *s->path ? full_key(r->m->arena, s, "") : "";
     if (!prefix) return tsr_err_nomem(r->err);
+    const char *const *ignores = i == SEC_ROOT ? root_ignores : NULL;
+    if (by_set) st = foreign_keys(r, s, map, t, &ignores);
+    if (st) return st;
     tsr_param_defaults(t->rows, t->memory);
-    st = tsr_param_read(t->rows, prefix, map, i == SEC_ROOT ? root_ignores : NULL, t->memory,
-                        NULL, r->err);
+    st = tsr_param_read(t->rows, prefix, map, ignores, t->memory, NULL, r->err);
     if (!first) first = st;
   }
   check_sram_keys(r, &first);
@@ -322,48 +428,116 @@ static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
 
 /* ---- expanding ---- */
 
-struct slot_row {
-  const char *name, *kind;
+/* A core's pieces: the slots between DRAM and the next core's, in this order. */
+struct piece_row {
+  const char *name, *kind; /* kind NULL: the section's component */
   int section;
-  int peer[TSR_PORTS_MAX];
+  int peer[TSR_PORTS_MAX]; /* slots as of core 0, MEMORY, or NONE */
 };
-static const struct slot_row slot_rows[TSR_SLOT_COUNT] = {
-    [TSR_SLOT_DRAM] = {"dram", "dram.simple", SEC_DRAM, {-1, -1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_A] = {"core0.sram.a", "sram", SEC_A, {-1, -1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_B] = {"core0.sram.b", "sram", SEC_B, {-1, -1, -1, -1, -1}},
-    [TSR_SLOT_SRAM_C] = {"core0.sram.c", "sram", SEC_C, {-1, -1, -1, -1, -1}},
-    [TSR_SLOT_LOAD] = {"core0.dma.load",
+enum { NONE = -1, MEMORY = -2 }; /* MEMORY: the first of the chain before the DRAM */
+#define NO_PEERS {NONE, NONE, NONE, NONE, NONE}
+static const struct piece_row pieces[TSR_SLOT_COUNT] = {
+    [TSR_SLOT_SRAM_A] = {"sram.a", NULL, SEC_A, NO_PEERS},
+    [TSR_SLOT_SRAM_B] = {"sram.b", NULL, SEC_B, NO_PEERS},
+    [TSR_SLOT_SRAM_C] = {"sram.c", NULL, SEC_C, NO_PEERS},
+    [TSR_SLOT_LOAD] = {"dma.load",
                        "dma.load",
                        SEC_DMA,
-                       {TSR_SLOT_DRAM, TSR_SLOT_STORE, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, -1}},
-    [TSR_SLOT_STORE] = {"core0.dma.store",
+                       {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C}},
+    [TSR_SLOT_STORE] = {"dma.store",
                         "dma.store",
                         SEC_DMA,
-                        {TSR_SLOT_DRAM, TSR_SLOT_LOAD, TSR_SLOT_SRAM_C, -1, -1}},
-    [TSR_SLOT_TILE] = {"core0.tile0",
-                       "tile.systolic",
+                        {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B,
+                         TSR_SLOT_SRAM_C}},
+    [TSR_SLOT_VECTOR] = {"vector",
+                         NULL,
+                         SEC_VECTOR,
+                         {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, NONE, NONE}},
+    [TSR_SLOT_TILE] = {"tile",
+                       NULL,
                        SEC_TILE,
-                       {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, -1, -1}},
+                       {TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C, NONE, NONE}},
 };
 
-static void expand(struct reading *r) {
+int tsr_machine_slot(const struct tsr_machine *m, uint64_t core, int piece) {
+  int stride = TSR_SLOT_TILE - 1 + (int)m->tiles;
+  return piece == TSR_SLOT_DRAM ? TSR_SLOT_DRAM : piece + (int)core * stride;
+}
+
+static enum tsr_status add(struct reading *r, int slot, const char *name,
+                           const struct tsr_component *ops, int section) {
+  struct tsr_machine_instance *x = &r->m->slot[slot];
+  *x = (struct tsr_machine_instance){
+      .name = name, .ops = ops, .params = r->table[section].memory, .core = -1};
+  for (int p = 0; p < TSR_PORTS_MAX; p++) x->peer[p] = NONE;
+  return name ? TSR_OK : tsr_err_nomem(r->err);
+}
+
+static enum tsr_status add_piece(struct reading *r, uint64_t core, int piece, uint64_t tile) {
   struct tsr_machine *m = r->m;
-  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
-    const struct slot_row *row = &slot_rows[i];
-    struct tsr_machine_instance *x = &m->slot[i];
-    x->name = row->name;
-    x->ops = tsr_models_find(row->kind);
-    TSR_CHECK(x->ops);
-    x->params = r->table[row->section].memory;
-    memcpy(x->peer, row->peer, sizeof x->peer);
+  const struct piece_row *row = &pieces[piece];
+  int slot = tsr_machine_slot(m, core, piece) + (int)tile;
+  const struct tsr_component *ops =
+      row->kind ? tsr_models_find(row->kind) : r->table[row->section].ops;
+  char number[24] = "";
+  if (piece == TSR_SLOT_TILE) (void)snprintf(number, sizeof number, "%d", (int)tile);
+  enum tsr_status st =
+      add(r, slot,
+          tsr_arena_printf(m->arena, "core%llu.%s%s", (unsigned long long)core, row->name, number),
+          ops, row->section);
+  struct tsr_machine_instance *x = &m->slot[slot];
+  x->core = (int)core;
+  for (int p = 0; p < TSR_PORTS_MAX; p++)
+    x->peer[p] = row->peer[p] == MEMORY ? m->memory
+                 : row->peer[p] == NONE ? NONE
+                                        : tsr_machine_slot(m, core, row->peer[p]);
+  return st;
+}
+
+/* DRAM, the cores, then what stands between them and the DRAM. */
+static enum tsr_status add_instances(struct reading *r) {
+  struct tsr_machine *m = r->m;
+  int end = tsr_machine_slot(m, m->cores, TSR_SLOT_SRAM_A);
+  const struct tsr_component *noc = r->table[SEC_NOC].ops, *llb = r->table[SEC_LLB].ops;
+  if (llb && !llb->memory->capacity(r->table[SEC_LLB].memory)) llb = NULL;
+  m->n_slots = (size_t)end + (noc != NULL) + (llb != NULL);
+  m->slot = tsr_arena_array(m->arena, m->n_slots, sizeof *m->slot);
+  if (!m->slot) return tsr_err_nomem(r->err);
+  enum tsr_status st = add(r, TSR_SLOT_DRAM, "dram", r->table[SEC_DRAM].ops, SEC_DRAM);
+  m->memory = TSR_SLOT_DRAM;
+  m->llb = m->noc = NONE;
+  if (!st && llb) {
+    st = add(r, m->llb = end++, "llb", llb, SEC_LLB);
+    m->slot[m->llb].peer[0] = m->memory;
+    m->memory = m->llb;
   }
-  const struct table *t = r->table;
-  const struct root *root = (const void *)(t[SEC_ROOT].memory + t[SEC_ROOT].own_offset);
-  const struct limits *lim = (const void *)(t[SEC_SIM].memory + t[SEC_SIM].own_offset);
-  const struct tile_own *tile = (const void *)(t[SEC_TILE].memory + t[SEC_TILE].own_offset);
+  if (!st && noc) {
+    st = add(r, m->noc = end++, "noc", noc, SEC_NOC);
+    m->slot[m->noc].peer[0] = m->memory;
+    m->memory = m->noc;
+  }
+  for (uint64_t c = 0; !st && c < m->cores; c++)
+    for (int piece = TSR_SLOT_SRAM_A; !st && piece < TSR_SLOT_COUNT; piece++)
+      for (uint64_t t = 0; !st && t < (piece == TSR_SLOT_TILE ? m->tiles : 1); t++)
+        st = add_piece(r, c, piece, t);
+  return st;
+}
+
+static const void *own_of(const struct reading *r, int section) {
+  return r->table[section].memory + r->table[section].own_offset;
+}
+
+static enum tsr_status expand(struct reading *r) {
+  struct tsr_machine *m = r->m;
+  const struct root *root = own_of(r, SEC_ROOT);
+  const struct limits *lim = own_of(r, SEC_SIM);
+  const struct tile_own *tile = own_of(r, SEC_TILE);
   m->clock_hz = root->clock;
+  m->cores = root->cores;
+  m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
+  m->promote = tile->promote;
   memcpy(m->format_a, tile->a, sizeof m->format_a);
   memcpy(m->format_b, tile->b, sizeof m->format_b);
   memcpy(m->format_acc, tile->acc, sizeof m->format_acc);
@@ -375,6 +549,8 @@ static void expand(struct reading *r) {
   }
   m->n_rates = sizeof rate_formats / sizeof rate_formats[0];
   m->rate_other = tile->other;
+  enum tsr_status st = tsri_rates_read(m, tile->rules, tsr_config_tree_get(r->root, "tile.rates.rules"), r->err);
+  return st ? st : add_instances(r);
 }
 
 static enum tsr_status find_text(const char *what, const char *text, struct reading *r) {
@@ -408,10 +584,9 @@ static enum tsr_status read_machine(struct reading *r, const char *what, const c
   if (!st) st = read_sections(r);
   if (!st) st = record_values(r);
   if (!st) st = record_text(r->m, r->err);
+  if (!st) st = expand(r);
   if (st) return st;
-  expand(r);
-  const struct root *root =
-      (const void *)(r->table[SEC_ROOT].memory + r->table[SEC_ROOT].own_offset);
+  const struct root *root = own_of(r, SEC_ROOT);
   r->m->name = tsr_arena_strdup(r->m->arena, *root->name ? root->name : what);
   return r->m->name ? TSR_OK : tsr_err_nomem(r->err);
 }
@@ -439,22 +614,16 @@ void tsr_machine_destroy(struct tsr_machine *m) {
   if (m) tsr_arena_destroy(m->arena);
 }
 
-uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *format) {
-  for (size_t i = 0; i < m->n_rates; i++)
-    if (!strcmp(m->rates[i].format, format)) return m->rates[i].rate;
-  return m->rate_other;
-}
-
 void tsr_machine_print(const struct tsr_machine *m, struct tsr_str *out) {
   for (size_t i = 0; i < m->n_values; i++) {
     const struct tsr_machine_value *v = &m->values[i];
     tsr_str_addf(out, "%-22s %-16s # %s\n", v->key, *v->text ? v->text : "\"\"", v->origin);
   }
   tsr_str_add(out, "\ninstances:\n");
-  for (int i = 0; i < TSR_SLOT_COUNT; i++)
+  for (size_t i = 0; i < m->n_slots; i++)
     tsr_str_addf(out, "  %-16s %s\n", m->slot[i].name, m->slot[i].ops->kind);
   tsr_str_add(out, "links:\n");
-  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
+  for (size_t i = 0; i < m->n_slots; i++) {
     const struct tsr_machine_instance *x = &m->slot[i];
     for (int p = 0; x->ops->ports && x->ops->ports[p].name; p++)
       if (x->peer[p] >= 0)

@@ -1,0 +1,99 @@
+/* Memories and computation of values. */
+#ifndef TSR_SIM_ENGINE_VALUES_INT_H
+#define TSR_SIM_ENGINE_VALUES_INT_H
+
+#include "models/arith/gemm.h"
+#include "models/arith/mma_spec.h"
+#include "sim/engine/engine_int.h"
+#include "sim/engine/values.h"
+
+struct tsri_bytes { /* of a tensor or a scratchpad */
+  uint8_t *data, *written; /* a byte each; written NULL: all of them */
+  uint64_t n;
+};
+
+struct tsri_segment {
+  uint64_t base;
+  struct tsri_bytes bytes;
+  uint8_t *kept; /* codes that stores converted; NULL: not kept */
+  uint32_t elem_bytes, from_bytes;
+};
+
+/* A range of a scratchpad that a request in flight reads or writes. */
+struct tsri_hold {
+  const struct tsri_flight *flight;
+  int buf;
+  bool write;
+  uint64_t from, to;
+};
+enum { TSRI_HOLDS_MAX = 4 * TSR_TICKETS_MAX * TSR_ISA_UNITS };
+
+struct tsri_scratch { /* of a core */
+  struct tsri_bytes buf[TSR_ISA_BUFS];
+  struct tsri_hold hold[TSRI_HOLDS_MAX];
+  unsigned n_holds;
+};
+
+struct tsri_unit_cache { /* the matrix unit of three formats */
+  const struct tsr_format *a, *b, *acc;
+  struct tsr_mma_spec spec;
+  const struct tsr_mma *unit;
+};
+
+enum { TSRI_UNITS_MAX = 16, TSRI_FORMATS_MAX = 64 };
+struct tsr_values {
+  const struct tsr_machine *machine;
+  struct tsri_segment *segment; /* ascending by base */
+  size_t n_segments, cap_segments;
+  struct tsri_scratch *scratch; /* by core */
+  struct tsr_format format[TSRI_FORMATS_MAX];
+  char format_name[TSRI_FORMATS_MAX][64];
+  size_t n_formats;
+  struct tsri_unit_cache *unit[TSRI_UNITS_MAX];
+  size_t n_units;
+  uint8_t *block[3]; /* a, b, c of a multiplication, gathered */
+  size_t cap_block[3];
+};
+
+/* A code of `elem` bytes, little-endian. */
+static inline uint64_t tsri_code_get(const uint8_t *p, uint32_t elem) {
+  uint64_t v = 0;
+  for (uint32_t i = 0; i < elem; i++) v |= (uint64_t)p[i] << 8 * i;
+  return v;
+}
+static inline void tsri_code_put(uint8_t *p, uint32_t elem, uint64_t v) {
+  for (uint32_t i = 0; i < elem; i++) p[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* What a request's instruction did wrong, with its place. */
+enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *err,
+                                  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The format of a register of the program at work. */
+enum tsr_status tsri_values_format(const struct tsri_flight *f, int reg,
+                                   const struct tsr_format **out, struct tsr_err *err);
+/* Whether bytes [at, at + n) were all written; if not, the first that was not. */
+bool tsri_bytes_written(const struct tsri_bytes *b, uint64_t at, uint64_t n, uint64_t *first);
+void tsri_bytes_mark(struct tsri_bytes *b, uint64_t at, uint64_t n);
+/* Memory of at least n bytes for operand i of a multiplication. */
+uint8_t *tsri_values_block(struct tsr_values *v, int i, uint64_t n);
+
+enum tsr_status tsri_values_transfer(struct tsri_flight *f, struct tsr_err *err);
+enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err);
+enum tsr_status tsri_values_vector(struct tsri_flight *f, struct tsr_err *err);
+
+/* An operand as a matrix of codes: rows follow three axes, columns three others, the last
+ * of each fastest; code bytes `code`.  What lies outside the tensor is zero. */
+struct tsri_gather {
+  const struct tsri_operand *o;
+  const uint64_t *extent; /* of the axes */
+  enum tsr_isa_axis rows[3], cols[3];
+  uint64_t group; /* index of axis g */
+  uint32_t code;
+};
+enum tsr_status tsri_gather(struct tsri_flight *f, const struct tsri_gather *g, uint8_t *out,
+                            struct tsr_err *err);
+/* The other way; writes what lies inside the tensor. */
+enum tsr_status tsri_scatter(struct tsri_flight *f, const struct tsri_gather *g,
+                             const uint8_t *in, struct tsr_err *err);
+
+#endif

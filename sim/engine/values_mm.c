@@ -1,0 +1,329 @@
+/* Multiplications by value: operands gathered from scratchpads as the feeds say, summed
+ * by the machine's matrix unit onto the accumulators that are there. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/engine/values_int.h"
+
+/* ---- gathering ---- */
+
+struct walker {
+  struct tsri_flight *f;
+  const struct tsri_gather *g;
+  struct tsri_bytes *pad;
+  uint64_t local[TSR_ISA_DIMS]; /* bytes between neighbours of the clipped box */
+  bool inner_runs;              /* the fastest column axis walks the last dimension by ones */
+};
+
+/* Coordinate of each dimension, relative to the box's start. */
+struct at {
+  uint64_t c[TSR_ISA_DIMS];
+};
+
+static void move(const struct tsri_operand *o, struct at *p, enum tsr_isa_axis x, uint64_t n) {
+  for (uint32_t i = 0; i < o->box.rank; i++) p->c[i] += o->feed[i][x] * n;
+}
+
+/* How many elements from dimension i's coordinate on lie in the box and the tensor, and at
+ * which byte the first does; `want` at most.  0 with *skip: so many lie outside first. */
+static bool inside(const struct tsri_operand *o, int i, uint64_t c, uint64_t *index,
+                   bool *in_box) {
+  int64_t at = o->box.start[i] + (int64_t)c; /* coordinate in the tensor */
+  *in_box = true;
+  if (at < 0 || (uint64_t)at >= o->box.size[i]) return false; /* padding */
+  uint64_t d = (uint64_t)at - o->first[i];
+  *in_box = (uint64_t)at >= o->first[i] && d % o->box.step[i] == 0 &&
+            d / o->box.step[i] < o->count[i];
+  *index = d / o->box.step[i];
+  return *in_box;
+}
+
+static enum tsr_status outside_box(const struct walker *w, const struct at *p,
+                                   struct tsr_err *err) {
+  return tsri_values_wrong(
+      w->f, err, "reads an element of scratchpad %s that its box does not hold (%" PRIu64
+      ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " from its start)",
+      tsr_isa_buf_names[w->g->o->buf], p->c[0], p->c[1], p->c[2], p->c[3]);
+}
+
+/* Byte of the element at p in the scratchpad; *pad: it is padding. */
+static enum tsr_status locate(const struct walker *w, const struct at *p, uint64_t *byte,
+                              bool *pad, struct tsr_err *err) {
+  const struct tsri_operand *o = w->g->o;
+  uint64_t at = o->addr;
+  *pad = false;
+  for (uint32_t i = 0; i < o->box.rank; i++) {
+    uint64_t index = 0;
+    bool in_box;
+    if (!inside(o, (int)i, p->c[i], &index, &in_box)) {
+      if (!in_box) return outside_box(w, p, err);
+      *pad = true;
+      return TSR_OK;
+    }
+    at += index * w->local[i];
+  }
+  *byte = at;
+  return TSR_OK;
+}
+
+typedef enum tsr_status visit_fn(struct walker *w, const struct at *p, uint64_t n,
+                                 uint64_t index, void *arg, struct tsr_err *err);
+
+/* Calls fn for every run of the fastest column axis: n elements from p on. */
+static enum tsr_status each_run(struct walker *w, visit_fn *fn, void *arg,
+                                struct tsr_err *err) {
+  const struct tsri_gather *g = w->g;
+  const uint64_t *e = g->extent;
+  struct at base = {{0}};
+  uint64_t index = 0, n = e[g->cols[2]];
+  enum tsr_status st = TSR_OK;
+  move(g->o, &base, TSR_AXIS_G, g->group);
+  for (uint64_t r0 = 0; r0 < e[g->rows[0]]; r0++)
+    for (uint64_t r1 = 0; r1 < e[g->rows[1]]; r1++)
+      for (uint64_t r2 = 0; r2 < e[g->rows[2]]; r2++)
+        for (uint64_t c0 = 0; c0 < e[g->cols[0]]; c0++)
+          for (uint64_t c1 = 0; !st && c1 < e[g->cols[1]]; c1++) {
+            struct at p = base;
+            move(g->o, &p, g->rows[0], r0);
+            move(g->o, &p, g->rows[1], r1);
+            move(g->o, &p, g->rows[2], r2);
+            move(g->o, &p, g->cols[0], c0);
+            move(g->o, &p, g->cols[1], c1);
+            st = fn(w, &p, n, index, arg, err);
+            index += n;
+          }
+  return st;
+}
+
+static void walker_init(struct walker *w, struct tsri_flight *f, const struct tsri_gather *g) {
+  const struct tsri_operand *o = g->o;
+  *w = (struct walker){.f = f, .g = g};
+  w->pad = &f->unit->core->e->values->scratch[f->unit->core->id].buf[o->buf];
+  uint64_t s = o->elem;
+  for (int i = (int)o->box.rank; i-- > 0;) {
+    w->local[i] = s;
+    s *= o->count[i];
+  }
+  uint32_t last = o->box.rank - 1;
+  w->inner_runs = o->box.rank && o->box.step[last] == 1 && o->feed[last][g->cols[2]] == 1;
+  for (uint32_t i = 0; i < last && o->box.rank; i++)
+    w->inner_runs = w->inner_runs && o->feed[i][g->cols[2]] == 0;
+}
+
+/* The part of a run along the last dimension that lies inside the tensor: [*from, *to). */
+static void clip_run(const struct tsri_operand *o, const struct at *p, uint64_t n,
+                     uint64_t *from, uint64_t *to) {
+  uint32_t i = o->box.rank - 1;
+  int64_t at = o->box.start[i] + (int64_t)p->c[i];
+  *from = at < 0 ? tsr_min_u64(n, (uint64_t)-at) : 0;
+  uint64_t end = o->box.size[i]; /* at + to <= end */
+  *to = at >= (int64_t)end ? *from : tsr_min_u64(n, (uint64_t)((int64_t)end - at));
+  if (*to < *from) *to = *from;
+}
+
+static enum tsr_status check_written(const struct walker *w, uint64_t byte, uint64_t n,
+                                     struct tsr_err *err) {
+  uint64_t hole;
+  if (tsri_bytes_written(w->pad, byte, n, &hole)) return TSR_OK;
+  return tsri_values_wrong(w->f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
+                           hole, tsr_isa_buf_names[w->g->o->buf]);
+}
+
+static enum tsr_status take_one(struct walker *w, const struct at *p, uint8_t *out,
+                                struct tsr_err *err) {
+  uint64_t byte;
+  bool pad;
+  enum tsr_status st = locate(w, p, &byte, &pad, err);
+  if (!st && !pad) st = check_written(w, byte, w->g->o->elem, err);
+  if (!st)
+    tsri_code_put(out, w->g->code, pad ? 0 : tsri_code_get(w->pad->data + byte, w->g->o->elem));
+  return st;
+}
+
+static enum tsr_status take_run(struct walker *w, const struct at *p, uint64_t n,
+                                uint64_t index, void *arg, struct tsr_err *err) {
+  const struct tsri_gather *g = w->g;
+  uint8_t *out = (uint8_t *)arg + index * g->code;
+  enum tsr_status st = TSR_OK;
+  struct at q = *p;
+  if (!w->inner_runs || g->code != g->o->elem) {
+    for (uint64_t j = 0; !st && j < n; j++) {
+      st = take_one(w, &q, out + j * g->code, err);
+      move(g->o, &q, g->cols[2], 1);
+    }
+    return st;
+  }
+  uint64_t from, to, first, last;
+  bool pad = false;
+  clip_run(g->o, p, n, &from, &to);
+  if (from < to) {
+    q.c[g->o->box.rank - 1] += from;
+    st = locate(w, &q, &first, &pad, err);
+    q.c[g->o->box.rank - 1] += to - 1 - from;
+    if (!st && !pad) st = locate(w, &q, &last, &pad, err); /* the whole run is in the box */
+    if (!st && !pad) st = check_written(w, first, (to - from) * g->code, err);
+  }
+  if (st) return st;
+  if (pad || from == to) {
+    memset(out, 0, n * g->code);
+    return TSR_OK;
+  }
+  memset(out, 0, from * g->code);
+  memcpy(out + from * g->code, w->pad->data + first, (to - from) * g->code);
+  memset(out + to * g->code, 0, (n - to) * g->code);
+  return TSR_OK;
+}
+
+enum tsr_status tsri_gather(struct tsri_flight *f, const struct tsri_gather *g, uint8_t *out,
+                            struct tsr_err *err) {
+  struct walker w;
+  walker_init(&w, f, g);
+  return each_run(&w, take_run, out, err);
+}
+
+static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n,
+                               uint64_t index, void *arg, struct tsr_err *err) {
+  const struct tsri_gather *g = w->g;
+  const uint8_t *const *in = arg;
+  struct at q = *p;
+  enum tsr_status st = TSR_OK;
+  for (uint64_t j = 0; !st && j < n; j++) {
+    uint64_t byte;
+    bool pad;
+    st = locate(w, &q, &byte, &pad, err);
+    if (!st && !pad) {
+      tsri_code_put(w->pad->data + byte, g->o->elem,
+                    tsri_code_get(*in + (index + j) * g->code, g->code));
+      tsri_bytes_mark(w->pad, byte, g->o->elem);
+    }
+    move(g->o, &q, g->cols[2], 1);
+  }
+  return st;
+}
+
+enum tsr_status tsri_scatter(struct tsri_flight *f, const struct tsri_gather *g,
+                             const uint8_t *in, struct tsr_err *err) {
+  struct walker w;
+  walker_init(&w, f, g);
+  return each_run(&w, put_run, &in, err);
+}
+
+/* ---- multiplying ---- */
+
+static enum tsr_status find_unit(struct tsri_flight *f, const struct tsr_mma **out,
+                                 struct tsr_err *err) {
+  struct tsr_values *v = f->unit->core->e->values;
+  const struct tsri_data *d = f->data;
+  const struct tsr_format *a, *b, *acc;
+  enum tsr_status st = tsri_values_format(f, d->a.fmt, &a, err);
+  if (!st) st = tsri_values_format(f, d->b.fmt, &b, err);
+  if (!st) st = tsri_values_format(f, d->c.fmt, &acc, err);
+  if (st) return st;
+  for (size_t i = 0; i < v->n_units; i++)
+    if (v->unit[i]->a == a && v->unit[i]->b == b && v->unit[i]->acc == acc) {
+      *out = v->unit[i]->unit;
+      return TSR_OK;
+    }
+  if (v->n_units == TSRI_UNITS_MAX) return tsri_values_wrong(f, err, "too many matrix units");
+  struct tsri_unit_cache *c = tsr_mem_alloc(sizeof *c);
+  if (!c) return tsr_err_nomem(err);
+  c->a = a;
+  c->b = b;
+  c->acc = acc;
+  st = tsr_mma_resolve(v->machine->mma, a, b, acc, &c->spec, &c->unit, err);
+  if (st) {
+    tsr_mem_free(c);
+    return st;
+  }
+  v->unit[v->n_units++] = c;
+  *out = c->unit;
+  return TSR_OK;
+}
+
+/* The array cuts k where its rows end: the unit must be able to go on from there. */
+static enum tsr_status check_cuts(struct tsri_flight *f, const struct tsr_mma *unit,
+                                  struct tsr_err *err) {
+  const struct tsr_mm_req *q = &f->part[0].req.mm;
+  struct tsr_unit_facts facts;
+  const struct tsr_instance *tile = f->unit->lane[0].inst;
+  tile->ops->unit->facts(tile->params, &facts);
+  uint64_t period = tsr_mma_period(unit), cut = 0;
+  if (!strcmp(facts.dataflow, "ws") || !strcmp(facts.dataflow, "is"))
+    cut = facts.rows * q->rate * (q->sparse ? 2 : 1);
+  if (!cut || q->k <= cut || (period && cut % period == 0)) return TSR_OK;
+  return tsri_values_wrong(
+      f, err,
+      "%s cuts k every %" PRIu64 " products (rows times rate), where matrix unit '%s' cannot "
+      "go on from a rounded sum; expected a multiple of its %" PRIu64
+      ", or --numerics off",
+      tile->name, cut, unit->name, period);
+}
+
+struct matrices {
+  struct tsri_gather a, b, c;
+  uint64_t m, n, k;
+};
+
+static void describe(const struct tsri_data *d, const struct tsr_mma *unit,
+                     struct matrices *x) {
+  const uint64_t *e = d->extent;
+  x->a = (struct tsri_gather){&d->a, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C}, 0,
+                              (uint32_t)tsr_gemm_code_bytes(unit->a)};
+  /* n alone: the other two column axes are of length 1 */
+  x->b = (struct tsri_gather){&d->b, e, {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+                              (uint32_t)tsr_gemm_code_bytes(unit->b)};
+  x->c = (struct tsri_gather){&d->c, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+                              (uint32_t)tsr_gemm_code_bytes(unit->acc)};
+  x->m = e[TSR_AXIS_B] * e[TSR_AXIS_OH] * e[TSR_AXIS_OW];
+  x->n = e[TSR_AXIS_N];
+  x->k = e[TSR_AXIS_KH] * e[TSR_AXIS_KW] * e[TSR_AXIS_C];
+}
+
+static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
+                                struct matrices *x, struct tsr_err *err) {
+  struct tsr_values *v = f->unit->core->e->values;
+  uint8_t *a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
+  uint8_t *b = tsri_values_block(v, 1, x->k * x->n * x->b.code);
+  uint8_t *c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
+  if (!a || !b || !c) return tsr_err_nomem(err);
+  enum tsr_status st = tsri_gather(f, &x->a, a, err);
+  if (!st) st = tsri_gather(f, &x->b, b, err);
+  if (!st && f->part[0].req.mm.first)
+    memset(c, 0, x->m * x->n * x->c.code);
+  else if (!st)
+    st = tsri_gather(f, &x->c, c, err);
+  struct tsr_gemm g = {.unit = unit,
+                       .m = x->m,
+                       .n = x->n,
+                       .k = x->k,
+                       .a = a,
+                       .lda = x->k,
+                       .b = b,
+                       .ldb = x->n,
+                       .c = c,
+                       .ldc = x->n,
+                       .threads = 1};
+  if (!st) st = tsr_gemm_run(&g, NULL, NULL, err);
+  return st ? st : tsri_scatter(f, &x->c, c, err);
+}
+
+enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
+  struct tsri_data *d = f->data;
+  const struct tsr_mma *unit;
+  struct matrices x;
+  enum tsr_status st = find_unit(f, &unit, err);
+  if (st) return st;
+  if (unit->scale || d->inst.f[8] != TSR_DENSE)
+    return tsri_values_wrong(f, err, "block scales and compressed operands have no values yet");
+  describe(d, unit, &x);
+  if (!x.m || !x.n || !x.k) return TSR_OK;
+  st = check_cuts(f, unit, err);
+  for (uint64_t g = 0; !st && g < d->extent[TSR_AXIS_G]; g++) {
+    x.a.group = x.b.group = x.c.group = g;
+    st = multiply(f, unit, &x, err);
+  }
+  return st;
+}
