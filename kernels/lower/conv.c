@@ -12,6 +12,7 @@ static struct tsri_dim input(const struct tsr_shape *s, const struct tsr_mapping
                              bool height) {
   struct tsri_dim d = {.size = height ? s->in_h : s->in_w,
                        .start = -(int64_t)(height ? s->pad_t : s->pad_l),
+                       .halo = true,
                        .n_follow = 2};
   tsr_mapping_input_span(s, m, height, &d.extent, &d.step);
   d.follow[0] = height ? (struct tsri_follow){TSR_AXIS_OH, (int64_t)s->stride_h}

@@ -8,6 +8,7 @@ struct lowering {
   const struct tsr_mapping *m;
   const struct tsr_layout *layout;
   struct tsr_program *p;
+  struct tsr_part part;
   uint32_t level[3]; /* loops around the transfers of a, b, c */
 };
 
@@ -45,7 +46,12 @@ static void emit_tensor(struct lowering *lo, int t, const struct tsri_tensor *x)
     stride[i] = s;
     s *= x->dim[i].size;
   }
-  for (int i = 0; i < x->rank; i++) emit_dim(lo, t, i, &x->dim[i], stride[i]);
+  for (int i = 0; i < x->rank; i++) {
+    struct tsri_dim d = x->dim[i];
+    take_part(&d, &lo->part, 0);
+    if (lo->part.axis[1] != lo->part.axis[0]) take_part(&d, &lo->part, 1);
+    emit_dim(lo, t, i, &d, stride[i]);
+  }
 }
 
 static void emit_formats(struct lowering *lo) {
@@ -74,10 +80,25 @@ static int64_t k_loops(const struct tsr_mapping *m) {
   return mask;
 }
 
+/* An axis that is not described has size 1. */
 static void emit_axes(struct lowering *lo) {
   for (int x = 0; x < TSR_AXIS_COUNT; x++) {
-    if (lo->s->size[x] == 1) continue; /* an axis that is not described has size 1 */
-    EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)lo->s->size[x], (int64_t)lo->m->tile[x]);
+    uint64_t size = lo->s->size[x];
+    for (int i = 0; i < 2; i++)
+      if ((int)lo->part.axis[i] == x) size = lo->part.size[i];
+    if (size > 1 || lo->m->tile[x] > 1)
+      EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)size, (int64_t)lo->m->tile[x]);
+  }
+}
+
+/* The coordinates of a dimension begin where the part does and end with it, but for the
+ * rows and columns that neighbouring outputs of a convolution share. */
+static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
+  for (int f = 0; f < d->n_follow; f++) {
+    if (d->follow[f].axis != p->axis[i]) continue;
+    uint64_t delta = (uint64_t)d->follow[f].delta;
+    d->start += (int64_t)(p->from[i] * delta);
+    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) * delta);
   }
 }
 
@@ -126,10 +147,13 @@ static uint32_t level_of(const struct tsr_mapping *m, int t) {
 }
 
 enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
-                                  const struct tsr_layout *layout, struct tsr_program *out,
-                                  struct tsr_err *err) {
+                                  const struct tsr_layout *layout, const struct tsr_part *part,
+                                  struct tsr_program *out, struct tsr_err *err) {
   struct tsri_tensor t[3];
   struct lowering lo = {.s = s, .m = m, .layout = layout, .p = out};
+  lo.part = part ? *part
+                 : (struct tsr_part){.axis = {TSR_AXIS_G, TSR_AXIS_G},
+                                     .size = {s->size[TSR_AXIS_G], s->size[TSR_AXIS_G]}};
   (s->conv ? tsri_describe_conv : tsri_describe_matmul)(s, m, t);
   emit_formats(&lo);
   for (int i = 0; i < 3; i++) {

@@ -23,9 +23,10 @@ struct tsr_layout {
   const char *formats[4]; /* of a, b, the accumulator, the result */
 };
 
-/* *out is empty before; transferred (tsr_isa_program_fini). */
+/* The program of one core: its part of the layer (NULL: all of it) under the mapping of
+ * the largest part.  *out is empty before; transferred (tsr_isa_program_fini). */
 enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
-                                  const struct tsr_layout *layout, struct tsr_program *out,
-                                  struct tsr_err *err);
+                                  const struct tsr_layout *layout, const struct tsr_part *part,
+                                  struct tsr_program *out, struct tsr_err *err);
 
 #endif

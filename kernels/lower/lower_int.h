@@ -12,6 +12,7 @@ enum { TSRI_FOLLOW_MAX = 2 };
 struct tsri_dim {
   uint64_t size, extent, step;
   int64_t start;
+  bool halo; /* neighbouring elements of an axis share coordinates */
   struct tsri_follow follow[TSRI_FOLLOW_MAX];
   int n_follow;
 };

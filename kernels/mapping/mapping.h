@@ -24,13 +24,15 @@ struct tsr_shape {
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes;
 };
 
-enum tsr_dataflow { TSR_FLOW_OS, TSR_FLOW_WS, TSR_FLOW_IS };
-extern const char *const tsr_flow_names[]; /* os ws is NULL */
+enum tsr_dataflow { TSR_FLOW_OS, TSR_FLOW_WS, TSR_FLOW_IS, TSR_FLOW_DOT };
+extern const char *const tsr_flow_names[]; /* os ws is dot NULL */
 
 /* What a template needs to know of the core. */
 struct tsr_target {
   enum tsr_dataflow flow;
-  uint64_t rows, cols;
+  uint64_t rows, cols, depth; /* depth: k of a dot product unit, else 1 */
+  uint64_t skew;              /* cycles to fill and drain a fold; dot: its pipeline */
+  uint64_t tiles;             /* of a core: they cut n, groups or m among them */
   bool preload;
   uint32_t rate;          /* products per array element and cycle, along k */
   uint64_t slot_bytes[3]; /* capacity of one buffer of scratchpad a, b, c */
@@ -53,8 +55,44 @@ struct tsr_mapping {
   struct tsr_map_loop loop[TSR_AXIS_COUNT];     /* outer to inner */
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
   uint64_t array_rows, array_cols;              /* elements along each */
-  uint64_t k_cut; /* partial sums meet after this many k within a tile; 0: never */
+  uint64_t k_cut; /* partial sums leave the array after this many k; 0: never */
+  double cost_cycles; /* by the cheap figures that ranked it */
 };
+
+/* How a layer is divided among cores: an axis (or two) in chunks; core i of a job has the
+ * chunk i / parts[1] of the first and i % parts[1] of the second. */
+struct tsr_split {
+  enum tsr_isa_axis axis[2];
+  uint64_t chunk[2], parts[2]; /* parts 1: not divided */
+};
+/* The part of one core: elements [from, from + size) of the axes. */
+struct tsr_part {
+  enum tsr_isa_axis axis[2];
+  uint64_t from[2], size[2];
+};
+enum tsr_split_kind {
+  TSR_SPLIT_AUTO,  /* the fastest by the template's figures */
+  TSR_SPLIT_BATCH, /* images, or m of a matmul whose rows are requests */
+  TSR_SPLIT_HEADS, /* independent products: heads, groups, experts */
+  TSR_SPLIT_M,
+  TSR_SPLIT_N,
+  TSR_SPLIT_K,
+  TSR_SPLIT_KIND_COUNT_
+};
+extern const char *const tsr_split_names[]; /* auto batch heads m n k NULL */
+
+/* Divides a layer among at most `cores`, and maps the largest part; a layer too small for
+ * all of them leaves some out.  *split and *out: of all parts.  Errors as of
+ * tsr_mapping_template. */
+enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_target *t,
+                                  enum tsr_split_kind kind, uint64_t cores, const char *name,
+                                  struct tsr_split *split, struct tsr_mapping *out,
+                                  struct tsr_err *err);
+static inline uint64_t tsr_split_cores(const struct tsr_split *s) {
+  return s->parts[0] * s->parts[1];
+}
+struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
+                               uint64_t core);
 
 bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */

@@ -43,7 +43,8 @@ static uint64_t array_span(const struct tsr_target *t, enum tsr_isa_axis kind) {
     enum tsr_isa_axis rows, cols;
   } spatial[] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
                  [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
-                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW}};
+                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
+                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
   uint64_t scale = kind == TSR_AXIS_C ? t->rate : 1;
   if (spatial[t->flow].rows == kind) return t->rows * scale;
   if (spatial[t->flow].cols == kind) return t->cols * scale;
@@ -118,13 +119,15 @@ static double sum_ceil3(const uint64_t *size, const uint64_t *tile, uint64_t uni
 static double compute_cycles(const struct search *q, const uint64_t *tile) {
   const struct tsr_target *t = q->t;
   const uint64_t *z = q->s->size;
-  double skew = (double)(t->rows + t->cols - 2), R = (double)t->rows;
+  double skew = (double)t->skew, R = (double)t->rows;
   double g = (double)z[TSR_AXIS_G], M = (double)q->M, N = (double)z[TSR_AXIS_N];
   double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], array_span(t, TSR_AXIS_OW));
   double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], array_span(t, TSR_AXIS_C));
   double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
   double folds, stream;
   switch (t->flow) {
+  case TSR_FLOW_DOT: /* one cycle a block of results and a stretch of k */
+    return g * m * n * (double)tsr_ceil_div(q->K, t->rate * t->depth) + skew;
   case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + skew);
   case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
     folds = g * m * n * k;
@@ -203,8 +206,8 @@ static double overlapped(double n, double work, double move, double extra, doubl
 static double cost_of(const struct search *q, double compute, const struct counts *c) {
   const struct tsr_target *t = q->t;
   double rate = t->dram_bytes_per_cycle, latency = t->latency_cycles;
-  double S = t->flow == TSR_FLOW_OS ? 0 : (double)t->rows;
-  double skew = (double)(t->rows + t->cols - 2);
+  bool stationary = t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
+  double S = stationary ? (double)t->rows : 0, skew = (double)t->skew;
   double first = (c->each[0] + c->each[1]) / rate + latency, last = c->each[2] / rate + latency;
   double stored = c->each[2] * c->results;
   double loads =
@@ -216,10 +219,15 @@ static double cost_of(const struct search *q, double compute, const struct count
   return fmax(first + fmax(loads, stores) + last, memory);
 }
 
+static bool pays_by_fold(const struct tsr_target *t) {
+  if (t->flow == TSR_FLOW_DOT) return false; /* its pipeline stays full */
+  return t->flow == TSR_FLOW_OS || !t->preload;
+}
+
 /* Without preload every fold pays its fill and drain: only tilings of the fewest
  * folds count, whatever they cost.  First pass: the fastest. */
 static void note_fastest(struct search *q, double compute, double cost) {
-  bool by_folds = !(q->t->preload && q->t->flow != TSR_FLOW_OS);
+  bool by_folds = pays_by_fold(q->t);
   if (q->found && by_folds && compute > q->best_compute) return;
   if (q->found && !(by_folds && compute < q->best_compute) && cost >= q->best_cost) return;
   q->found = true;
@@ -231,7 +239,7 @@ static void note_fastest(struct search *q, double compute, double cost) {
  * the fewest bytes; of those the fastest. */
 static void choose(struct search *q, const uint64_t *tile, bool m_outer, double compute,
                    double cost, double bytes) {
-  bool by_folds = !(q->t->preload && q->t->flow != TSR_FLOW_OS);
+  bool by_folds = pays_by_fold(q->t);
   if (by_folds && compute > q->best_compute) return;
   if (cost > q->best_cost * 1.01) return;
   if (q->chosen && (bytes > q->bytes || (bytes == q->bytes && cost >= q->cost))) return;
@@ -303,7 +311,8 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
        TSR_AXIS_C}};
   static const enum tsr_isa_axis spatial[][2] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
                                                  [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
-                                                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW}};
+                                                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
+                                                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
   const struct tsr_target *t = q->t;
   *out = (struct tsr_mapping){.flow = t->flow};
   for (int i = 0; i < TSR_AXIS_COUNT; i++) {
@@ -317,6 +326,7 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
   out->array_rows = array_span(t, out->spatial_rows);
   out->array_cols = array_span(t, out->spatial_cols);
   out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
+  out->cost_cycles = q->cost;
 }
 
 enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr_target *t,

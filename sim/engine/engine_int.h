@@ -282,6 +282,8 @@ void tsri_units_explain(const struct tsri_core *c, struct tsr_str *out);
 
 /* ---- values (values.c) ---- */
 
+/* A core starts a program: what its scratchpads hold counts as never written. */
+void tsri_values_start(struct tsr_values *v, uint32_t core);
 /* A request begins: its operands must be free, its sources written.  TSR_SIM with a
  * message that names the instruction. */
 enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err);

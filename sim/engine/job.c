@@ -180,6 +180,7 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
     bytes[b] = ops->slot_bytes(buffers[b]->params) * ops->slots(buffers[b]->params);
   }
   clear_core(e, c->id);
+  if (e->values) tsri_values_start(e->values, c->id);
   c->job = r;
   tsri_units_reset(c, r->start_cycle);
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);

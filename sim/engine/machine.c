@@ -15,6 +15,7 @@
 
 struct root {
   uint64_t version, clock, cores;
+  int split;
   char name[TSR_PARAM_NAME_MAX];
 };
 struct tile_own {
@@ -76,6 +77,14 @@ static const struct tsr_param root_rows[] = {
      .doc = "core clock, nominal",
      .src = "SRC:assumed"},
     COUNT_ROW("cores", root, cores, 1, TSR_MACHINE_CORES_MAX, "1", "cores"),
+    {.key = "split",
+     .type = TSR_PARAM_ENUM,
+     .names = tsr_split_names,
+     .def = "auto",
+     .offset = offsetof(struct root, split),
+     .uncertainty = "exact",
+     .doc = "what a layer's cores divide among them",
+     .src = "SRC:assumed"},
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
     {.key = "kind",
@@ -534,6 +543,7 @@ static enum tsr_status expand(struct reading *r) {
   const struct tile_own *tile = own_of(r, SEC_TILE);
   m->clock_hz = root->clock;
   m->cores = root->cores;
+  m->split = (enum tsr_split_kind)root->split;
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;

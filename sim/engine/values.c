@@ -40,26 +40,35 @@ enum tsr_status tsr_values_create(const struct tsr_machine *m, struct tsr_values
   return TSR_OK;
 }
 
-void tsr_values_forget(struct tsr_values *v) {
+static void free_segment(struct tsri_segment *s) {
+  free_bytes(&s->bytes);
+  tsr_mem_free(s->kept);
+}
+
+void tsr_values_drop(struct tsr_values *v, uint64_t base) {
+  size_t n = 0;
   for (size_t i = 0; i < v->n_segments; i++) {
-    free_bytes(&v->segment[i].bytes);
-    tsr_mem_free(v->segment[i].kept);
+    if (v->segment[i].base == base)
+      free_segment(&v->segment[i]);
+    else
+      v->segment[n++] = v->segment[i];
   }
-  v->n_segments = 0;
-  for (uint64_t c = 0; c < v->machine->cores; c++) {
-    v->scratch[c].n_holds = 0;
-    for (int b = 0; b < TSR_ISA_BUFS; b++)
-      memset(v->scratch[c].buf[b].written, 0, v->scratch[c].buf[b].n);
+  v->n_segments = n;
+}
+
+void tsri_values_start(struct tsr_values *v, uint32_t core) {
+  struct tsri_scratch *s = &v->scratch[core];
+  s->n_holds = 0;
+  for (int b = 0; b < TSR_ISA_BUFS; b++) {
+    memset(s->buf[b].written, 0, s->buf[b].top);
+    s->buf[b].top = 0;
   }
 }
 
 void tsr_values_destroy(struct tsr_values *v) {
   if (!v) return;
   if (v->scratch) {
-    for (size_t i = 0; i < v->n_segments; i++) {
-      free_bytes(&v->segment[i].bytes);
-      tsr_mem_free(v->segment[i].kept);
-    }
+    for (size_t i = 0; i < v->n_segments; i++) free_segment(&v->segment[i]);
     for (uint64_t c = 0; c < v->machine->cores; c++)
       for (int b = 0; b < TSR_ISA_BUFS; b++) free_bytes(&v->scratch[c].buf[b]);
   }
@@ -118,7 +127,9 @@ bool tsri_bytes_written(const struct tsri_bytes *b, uint64_t at, uint64_t n, uin
 }
 
 void tsri_bytes_mark(struct tsri_bytes *b, uint64_t at, uint64_t n) {
-  if (b->written) memset(b->written + at, 1, n);
+  if (!b->written) return;
+  memset(b->written + at, 1, n);
+  b->top = tsr_max_u64(b->top, at + n);
 }
 
 bool tsr_values_missing(const struct tsr_values *v, uint64_t base, uint64_t *byte) {

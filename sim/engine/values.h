@@ -23,7 +23,7 @@ void tsr_values_destroy(struct tsr_values *v);
 
 /* A tensor of the DRAM image, zero-filled; `written`: its bytes count as written.
  * Tensors must not overlap.  *data (may be NULL): its bytes, borrowed until
- * tsr_values_forget. */
+ * tsr_values_drop. */
 enum tsr_status tsr_values_tensor(struct tsr_values *v, uint64_t base, uint64_t bytes,
                                   bool written, uint8_t **data, struct tsr_err *err);
 /* From now stores into the tensor at `base` also keep the codes (of from_bytes) that they
@@ -32,7 +32,7 @@ enum tsr_status tsr_values_keep(struct tsr_values *v, uint64_t base, uint32_t el
                                 uint32_t from_bytes, uint8_t **kept, struct tsr_err *err);
 /* The first byte of the tensor at `base` that was never written; false: there is none. */
 bool tsr_values_missing(const struct tsr_values *v, uint64_t base, uint64_t *byte);
-/* Drops every tensor; what scratchpads hold counts as never written. */
-void tsr_values_forget(struct tsr_values *v);
+/* Drops the tensor at `base`. */
+void tsr_values_drop(struct tsr_values *v, uint64_t base);
 
 #endif

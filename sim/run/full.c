@@ -1,10 +1,12 @@
 /* Numeric figures of a whole layer (`--numerics full`).
  *
- * Every output is computed by the machine's matrix unit with the program's K cuts,
- * through the matrix product of models/arith/gemm.h, on the operands that sampled
- * outputs have too (operand.h), and held against the exact sum of the same operands
- * (kernels/check/exact.h).  Work goes in panels of columns and strips of rows, in a
- * fixed order: figures do not depend on threads.
+ * Operands, those that sampled outputs have too (operand.h), are drawn into the DRAM
+ * image; the program moves and multiplies them (sim/engine/values.h).  What it left in
+ * memory, outputs and the accumulators that they came from, must equal the operator's own
+ * product (models/arith/gemm.h, with the program's K cuts) bit for bit, or the run fails;
+ * it is held against the exact sum of the same operands (kernels/check/exact.h).  Work
+ * goes in panels of columns and strips of rows, in a fixed order: figures do not depend
+ * on threads.
  *
  * Rows, all of [0, K): `out` the outputs; `acc` the accumulators, in ulp of their own
  * format; then the error in parts, all in ulp of the output: `quantisation` (exact
@@ -13,7 +15,8 @@
  * sampled outputs along K (trace.c): `acc` [0, to) what is held there, `range` [from,
  * to) what that range lost.
  *
- * Memory: A as codes and fp32, one panel of B likewise, buffers of fixed size.
+ * Memory: A as codes and fp32, one panel of B likewise, buffers of fixed size; the image
+ * holds A, B, the outputs and their accumulators, and a note for each byte written.
  * Overflow and subnormal_in here are what operands and results show; swamped terms
  * are counted on the sampled outputs. */
 #include <inttypes.h>
@@ -38,13 +41,22 @@ struct block {
   bool *subnormal; /* a row of A, a column of B */
 };
 
-struct full {
+/* What whole layers share: tables of drawn values, of the formats used last. */
+struct tables {
+  struct tsr_draw_table *a, *b;
+};
+
+struct full { /* a layer at work */
   struct tsri_operands o;
-  size_t *cuts, n_cuts;
+  struct tsr_values *values;
+  struct tsri_cut *cuts;
+  size_t n_cuts;
   struct block tensor, strip, panel; /* all of A; ROWS x K; K x COLS */
-  void *c;                           /* ROWS x COLS accumulators */
-  size_t c_bytes;
-  struct tsri_tables *tables;
+  void *want;                        /* ROWS x COLS accumulators of the operator */
+  size_t acc_bytes;
+  const uint8_t *out, *acc; /* what the program left: codes in the image */
+  uint64_t wrong, wrong_row, wrong_col, wrong_got, wrong_want;
+  struct tables *tables;
   uint64_t run;         /* elements of A that lie side by side along k */
   bool *subnormal_code; /* of A's format, by code; NULL: it has none that is drawn */
   bool *subnormal_b;
@@ -53,13 +65,15 @@ struct full {
   struct tsr_check check[PARTS];
 };
 
-/* ---- tables ---- */
+struct tsri_full {
+  const struct tsr_run_plan *plan;
+  struct tsr_values *values;
+  uint64_t seed;
+  struct full **layer; /* by index; NULL: not at work */
+  struct tables tables;
+};
 
-void tsri_tables_fini(struct tsri_tables *t) {
-  tsr_draw_table_destroy(t->a);
-  tsr_draw_table_destroy(t->b);
-  *t = (struct tsri_tables){NULL, NULL};
-}
+/* ---- tables ---- */
 
 static enum tsr_status table_for(struct tsr_draw_table **t, const struct tsr_format *f,
                                  struct tsr_err *err) {
@@ -115,9 +129,9 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   uint64_t rows = tsr_min_u64(ROWS, o->l->op->m), cols = tsr_min_u64(COLS, o->l->op->n);
   if (!tsr_mul_u64(rows, o->k, &strip) || !tsr_mul_u64(cols, o->k, &panel))
     return tsr_err_nomem(err);
-  f->c_bytes = tsr_gemm_code_bytes(o->unit->acc);
-  f->c = tsr_mem_array(rows * cols, f->c_bytes);
-  if (!f->c || !block_make(&f->tensor, o->a, a, 0) ||
+  f->acc_bytes = tsr_gemm_code_bytes(o->unit->acc);
+  f->want = tsr_mem_array(rows * cols, f->acc_bytes);
+  if (!f->want || !block_make(&f->tensor, o->a, a, 0) ||
       !block_make(&f->strip, o->a, strip, rows) || !block_make(&f->panel, o->b, panel, cols))
     return tsr_err_nomem(err);
   if (!subnormal_codes(o->a, &f->subnormal_code) || !subnormal_codes(o->b, &f->subnormal_b))
@@ -139,9 +153,10 @@ static void close_layer(struct full *f) {
   block_free(&f->panel);
   tsr_mem_free(f->subnormal_code);
   tsr_mem_free(f->subnormal_b);
-  tsr_mem_free(f->c);
+  tsr_mem_free(f->want);
   tsr_mem_free(f->cuts);
   tsr_exact_destroy(f->exact);
+  tsr_mem_free(f);
 }
 
 /* ---- operands ---- */
@@ -151,6 +166,32 @@ static void draw_a(struct full *f) {
   TSR_CHECK(tsr_op_elems(f->o.l->op, &n, &b, &c));
   tsr_draw_normal_many(f->tables->a, f->o.seed, tsri_operand_stream(&f->o, TSRI_TENSOR_A), 0, n,
                        f->tensor.codes, f->tensor.from);
+}
+
+/* Codes of n elements into the image, an element in its own bytes. */
+static void put_codes(const struct block *b, uint64_t n, uint32_t elem, uint8_t *to) {
+  if (elem == b->bytes) {
+    memcpy(to, b->codes, n * elem);
+    return;
+  }
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t code = tsr_exact_code(b->codes, b->bytes, i);
+    for (uint32_t j = 0; j < elem; j++) to[i * elem + j] = (uint8_t)(code >> 8 * j);
+  }
+}
+
+/* All of B, a piece at a time. */
+static void draw_b(struct full *f, uint8_t *to) {
+  uint64_t a, n, c, stream = tsri_operand_stream(&f->o, TSRI_TENSOR_B);
+  uint64_t piece = f->o.k * tsr_min_u64(COLS, f->o.l->op->n); /* the panel's size */
+  uint32_t elem = f->o.l->shape.b_bytes;
+  TSR_CHECK(tsr_op_elems(f->o.l->op, &a, &n, &c));
+  for (uint64_t at = 0; at < n; at += piece) {
+    uint64_t many = tsr_min_u64(piece, n - at);
+    tsr_draw_normal_many(f->tables->b, f->o.seed, stream, at, many, f->panel.codes,
+                         f->panel.from);
+    put_codes(&f->panel, many, elem, to + at * elem);
+  }
 }
 
 /* Columns [col, col + n) of a group. */
@@ -225,9 +266,31 @@ static void add_parts(struct full *f, tsr_i128 sum, const struct tsr_num *acc,
   tsr_check_add_diff(&f->check[UNQUANTISED], from, (s - from) + gained + rounded, abs);
 }
 
-static void add_result(struct full *f, uint64_t i, uint64_t j, uint64_t cols) {
+/* What the program left for an output; the accumulator that it came from. */
+static uint64_t left(const struct full *f, uint64_t row, uint64_t col, uint64_t *acc) {
+  uint64_t index = tsri_operand_c_index(&f->o, row, col), out = 0;
+  const uint32_t elem = f->o.l->shape.out_bytes, from = f->o.l->shape.acc_bytes;
+  *acc = 0;
+  for (uint32_t i = 0; i < from; i++) *acc |= (uint64_t)f->acc[index * from + i] << 8 * i;
+  for (uint32_t i = 0; i < elem; i++) out |= (uint64_t)f->out[index * elem + i] << 8 * i;
+  return out;
+}
+
+static void note_wrong(struct full *f, uint64_t row, uint64_t col, uint64_t got,
+                       uint64_t want) {
+  if (f->wrong++) return;
+  f->wrong_row = row;
+  f->wrong_col = col;
+  f->wrong_got = got;
+  f->wrong_want = want;
+}
+
+/* Result (i, j) of the strip at row, of the panel at col. */
+static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, uint64_t j,
+                       uint64_t cols) {
   const struct tsri_operands *o = &f->o;
-  uint64_t code = tsr_exact_code(f->c, f->c_bytes, i * cols + j);
+  uint64_t code, out_code = left(f, row + i, col + j, &code);
+  uint64_t want = tsr_exact_code(f->want, f->acc_bytes, i * cols + j);
   tsr_i128 sum = tsr_exact_sum(f->exact, i, j);
   double abs = tsr_exact_abs(f->exact, i, j);
   unsigned events = f->strip.subnormal[i] || f->panel.subnormal[j] ? TSR_EVENT_SUBNORMAL_IN : 0;
@@ -237,9 +300,13 @@ static void add_result(struct full *f, uint64_t i, uint64_t j, uint64_t cols) {
   if (o->unit->acc->is_int && (!tsr_check_fixed(&acc, f->plan.lsb, &fixed) || fixed != sum))
     events |= TSR_EVENT_OVERFLOW;
   tsr_check_add_fixed(&f->check[ACC], sum, f->plan.lsb, code, events, abs);
-  acc.exp -= o->shift;
   unsigned out_events = 0;
-  uint64_t out_code = tsr_arith_encode(o->out, TSR_ROUND_RNE, &acc, &out_events);
+  uint64_t out_want = tsri_operand_out(o, want, &out_events);
+  if (code != want)
+    note_wrong(f, row + i, col + j, code, want);
+  else if (out_code != out_want)
+    note_wrong(f, row + i, col + j, out_code, out_want);
+  acc.exp -= o->shift;
   struct tsr_num out = tsr_arith_decode(o->out, out_code);
   abs = shifted(f, abs);
   tsr_check_add_fixed(&f->check[OUT], sum, f->plan.lsb - o->shift, out_code,
@@ -248,30 +315,51 @@ static void add_result(struct full *f, uint64_t i, uint64_t j, uint64_t cols) {
     add_parts(f, sum, &acc, &out, magnitude(abs), shifted(f, tsr_exact_from(f->exact, i, j)));
 }
 
-static enum tsr_status compute_strip(struct full *f, uint64_t rows, uint64_t cols,
-                                     struct tsr_err *err) {
+/* The operator's own product: the ranges of K one after the other, each from what the
+ * one before left, those of other cores added at the end. */
+static enum tsr_status multiply(struct full *f, uint64_t rows, uint64_t cols,
+                                struct tsr_err *err) {
   const struct tsri_operands *o = &f->o;
-  memset(f->c, 0, rows * cols * f->c_bytes);
+  const char *a = f->strip.codes, *b = f->panel.codes;
+  memset(f->want, 0, rows * cols * f->acc_bytes);
   struct tsr_gemm g = {.unit = o->unit,
                        .m = rows,
                        .n = cols,
                        .k = o->k,
-                       .a = f->strip.codes,
+                       .a = a,
                        .lda = o->k,
-                       .b = f->panel.codes,
+                       .b = b,
                        .ldb = cols,
-                       .c = f->c,
+                       .c = f->want,
                        .ldc = cols,
-                       .cuts = f->cuts,
-                       .n_cuts = f->n_cuts,
                        .threads = 1};
-  enum tsr_status st = tsr_gemm_run(&g, NULL, NULL, err);
+  size_t ends[TSRI_PARTS_MAX];
+  g.n_cuts = tsri_run_parts(f->cuts, f->n_cuts, ends);
+  if (g.n_cuts > 1) { /* cut inside a part only where that changes nothing */
+    g.cuts = ends;
+    return tsr_gemm_run(&g, NULL, NULL, err);
+  }
+  g.n_cuts = 0;
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0, from = 0; !st && i < f->n_cuts; from = f->cuts[i++].end) {
+    g.k = f->cuts[i].end - from;
+    g.a = a + from * f->strip.bytes;
+    g.b = b + from * cols * f->panel.bytes;
+    st = tsr_gemm_run(&g, NULL, NULL, err);
+  }
+  return st;
+}
+
+static enum tsr_status compute_strip(struct full *f, uint64_t row, uint64_t rows, uint64_t col,
+                                     uint64_t cols, struct tsr_err *err) {
+  const struct tsri_operands *o = &f->o;
+  enum tsr_status st = multiply(f, rows, cols, err);
   if (st) return st;
   const struct tsr_exact_operand a = {o->a, f->strip.codes, o->k, f->strip.from};
   const struct tsr_exact_operand b = {o->b, f->panel.codes, cols, f->panel.from};
   tsr_exact_run(f->exact, &f->plan, rows, cols, o->k, &a, &b);
   for (uint64_t i = 0; i < rows; i++)
-    for (uint64_t j = 0; j < cols; j++) add_result(f, i, j, cols);
+    for (uint64_t j = 0; j < cols; j++) add_result(f, row, col, i, j, cols);
   return TSR_OK;
 }
 
@@ -285,7 +373,7 @@ static enum tsr_status compute_panel(struct full *f, uint64_t group, uint64_t co
       return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
                          op->name);
     gather_strip(f, group * op->m + row, rows);
-    enum tsr_status st = compute_strip(f, rows, cols, err);
+    enum tsr_status st = compute_strip(f, group * op->m + row, rows, col, cols, err);
     if (st) return st;
   }
   return TSR_OK;
@@ -295,7 +383,6 @@ static enum tsr_status compute(struct full *f, struct tsr_err *err) {
   const struct tsr_op *op = f->o.l->op;
   uint64_t panels = tsr_ceil_div(op->n, COLS), done = 0;
   enum tsr_status st = TSR_OK;
-  draw_a(f);
   for (uint64_t g = 0; !st && g < op->count; g++)
     for (uint64_t col = 0; !st && col < op->n; col += COLS) {
       st = compute_panel(f, g, col, tsr_min_u64(COLS, op->n - col), err);
@@ -320,8 +407,9 @@ static const struct tsr_hist_edge *edges_of(struct tsr_arena *arena) {
 
 static double bound_of(const struct full *f, uint64_t k_to) {
   uint64_t longest = 0, ranges = 0;
-  for (uint64_t i = 0, from = 0; i < f->n_cuts && from < k_to; from = f->cuts[i++], ranges++)
-    longest = tsr_max_u64(longest, tsr_min_u64(f->cuts[i], k_to) - from);
+  size_t ends[TSRI_PARTS_MAX], n = tsri_run_parts(f->cuts, f->n_cuts, ends);
+  for (size_t i = 0, from = 0; i < n && from < k_to; from = ends[i++], ranges++)
+    longest = tsr_max_u64(longest, tsr_min_u64(ends[i], k_to) - from);
   return tsr_check_bound(f->o.unit, longest, ranges);
 }
 
@@ -348,30 +436,113 @@ static enum tsr_status fill_rows(const struct full *f, const struct tsri_trace *
   return edges ? TSR_OK : tsr_err_nomem(err);
 }
 
-enum tsr_status tsri_run_full(const struct tsr_machine *m, const struct tsr_run_layer_plan *l,
-                              uint64_t layer, uint64_t seed, struct tsri_tables *tables,
-                              struct tsr_arena *arena, const struct tsr_run_numeric **rows,
-                              size_t *n, struct tsr_err *err) {
-  struct full f = {.tables = tables};
-  struct tsri_trace trace;
-  enum tsr_status st = tsri_operands_init(&f.o, m, l, layer, seed, err);
+/* ---- a layer's life ---- */
+
+enum tsr_status tsri_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
+                                 uint64_t seed, struct tsri_full **out, struct tsr_err *err) {
+  struct tsri_full *f = tsr_mem_alloc(sizeof *f);
+  if (!f) return tsr_err_nomem(err);
+  f->plan = p;
+  f->values = values;
+  f->seed = seed;
+  f->layer = tsr_mem_array(p->n_layers + 1, sizeof(struct full *));
+  if (!f->layer) {
+    tsr_mem_free(f);
+    return tsr_err_nomem(err);
+  }
+  *out = f;
+  return TSR_OK;
+}
+
+void tsri_full_destroy(struct tsri_full *f) {
+  if (!f) return;
+  for (size_t i = 0; i < f->plan->n_layers; i++)
+    if (f->layer[i]) close_layer(f->layer[i]);
+  tsr_draw_table_destroy(f->tables.a);
+  tsr_draw_table_destroy(f->tables.b);
+  tsr_mem_free(f->layer);
+  tsr_mem_free(f);
+}
+
+/* The tensors of the layer in the image: operands drawn, results never written. */
+static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = f->o.l;
+  const struct tsr_shape *s = &l->shape;
+  uint64_t a, b, c;
+  uint8_t *to, *kept;
+  TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c));
+  enum tsr_status st =
+      tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_A], a * s->a_bytes, true, &to, err);
   if (st) return st;
-  if (f.o.unit->scale)
+  draw_a(f);
+  put_codes(&f->tensor, a, s->a_bytes, to);
+  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
+  if (st) return st;
+  draw_b(f, to);
+  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
+  if (!st)
+    st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes, s->acc_bytes, &kept,
+                         err);
+  f->out = to;
+  f->acc = kept;
+  return st;
+}
+
+enum tsr_status tsri_full_begin(struct tsri_full *x, size_t layer, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = &x->plan->layers[layer];
+  struct full *f = x->layer[layer] = tsr_mem_alloc(sizeof *f);
+  if (!f) return tsr_err_nomem(err);
+  f->tables = &x->tables;
+  f->values = x->values;
+  enum tsr_status st =
+      tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
+  if (!st && f->o.unit->scale)
     st = tsr_err_set(
         err, TSR_INPUT,
         "matrix unit '%s' takes block scales, which the operands of a run have not; "
         "expected a unit without scales for --numerics",
-        f.o.unit->name);
-  if (!st) st = tsri_run_cuts(l, &f.cuts, &f.n_cuts, err);
-  if (!st) st = open_layer(&f, err);
-  if (!st) st = compute(&f, err);
-  if (!st) st = tsri_run_trace(&f.o, &trace, err);
+        f->o.unit->name);
+  if (!st) st = tsri_run_cuts(&f->o, &f->cuts, &f->n_cuts, err);
+  if (!st) st = open_layer(f, err);
+  return st ? st : fill_image(f, err);
+}
+
+static enum tsr_status check_complete(const struct full *f, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = f->o.l;
+  uint64_t byte;
+  if (!tsr_values_missing(f->values, l->base_bytes[TSR_BUF_C], &byte)) return TSR_OK;
+  return tsr_err_set(err, TSR_SIM,
+                     "layer '%s': the program never wrote byte %" PRIu64 " of the result",
+                     l->op->name, byte);
+}
+
+static enum tsr_status check_equal(const struct full *f, struct tsr_err *err) {
+  if (!f->wrong) return TSR_OK;
+  return tsr_err_set(err, TSR_SIM,
+                     "layer '%s': the program's result is not the operator's in %" PRIu64
+                     " elements, the first at row %" PRIu64 ", column %" PRIu64
+                     ": expected code 0x%" PRIx64 ", got 0x%" PRIx64,
+                     f->o.l->op->name, f->wrong, f->wrong_row, f->wrong_col, f->wrong_want,
+                     f->wrong_got);
+}
+
+enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_arena *arena,
+                              const struct tsr_run_numeric **rows, size_t *n,
+                              struct tsr_err *err) {
+  struct full *f = x->layer[layer];
+  struct tsri_trace trace;
+  enum tsr_status st = check_complete(f, err);
+  if (!st) st = compute(f, err);
+  if (!st) st = check_equal(f, err);
+  if (!st) st = tsri_run_trace(&f->o, &trace, err);
   if (!st) {
     struct tsr_run_numeric *list = tsr_arena_array(arena, PARTS + 2 * trace.n, sizeof *list);
     *n = 0;
-    st = list ? fill_rows(&f, &trace, arena, list, n, err) : tsr_err_nomem(err);
+    st = list ? fill_rows(f, &trace, arena, list, n, err) : tsr_err_nomem(err);
     *rows = list;
   }
-  close_layer(&f);
+  for (int t = 0; t < 3; t++) tsr_values_drop(x->values, f->o.l->base_bytes[t]);
+  close_layer(f);
+  x->layer[layer] = NULL;
   return st;
 }

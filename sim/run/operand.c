@@ -12,10 +12,10 @@ uint64_t tsri_operand_stream(const struct tsri_operands *o, int tensor) {
 
 /* Results of integers are requantised by a power of two, so that a sum of K
  * products of variance 2^(4*TSR_DRAW_INT_SCALE) has that scale again. */
-static int shift_of(const struct tsri_operands *o) {
-  if (!o->out->is_int || o->out->bits >= o->unit->acc->bits) return 0;
-  int log2k = 0;
-  while (o->k >> (log2k + 1)) log2k++;
+uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l) {
+  if (!l->out->is_int || l->out->bits >= l->acc->bits) return 0;
+  unsigned log2k = 0;
+  while (l->op->k >> (log2k + 1)) log2k++;
   return TSR_DRAW_INT_SCALE + (log2k + 1) / 2;
 }
 
@@ -32,7 +32,7 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
                               .k = l->op->k};
   enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->b, o->acc, &o->spec, &o->unit, err);
   if (st) return st;
-  o->shift = shift_of(o);
+  o->shift = (int)l->shift;
   return TSR_OK;
 }
 
@@ -65,6 +65,12 @@ bool tsri_operand_a_index(const struct tsri_operands *o, uint64_t row, uint64_t 
 uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
                               uint64_t col) {
   return (group * o->k + k) * o->l->op->n + col;
+}
+
+uint64_t tsri_operand_c_index(const struct tsri_operands *o, uint64_t row, uint64_t col) {
+  const struct tsr_op *op = o->l->op;
+  uint64_t g = row / op->m, m = row % op->m;
+  return op->has_conv ? (m * op->count + g) * op->n + col : row * op->n + col;
 }
 
 uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events) {

@@ -21,6 +21,8 @@ struct tsri_operands {
   int shift; /* integers: results are scaled by 2^-shift to fit the output */
 };
 
+/* By which power of two the results of a layer are divided on their way out. */
+uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l);
 /* TSR_INPUT and TSR_USAGE where the machine has no unit for the layer's formats. */
 enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_machine *m,
                                    const struct tsr_run_layer_plan *l, uint64_t layer,
@@ -35,6 +37,8 @@ bool tsri_operand_a_index(const struct tsri_operands *o, uint64_t row, uint64_t 
 /* Where B[k, col] of a group stands in the tensor. */
 uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
                               uint64_t col);
+/* Where C[row, col] stands in the tensor; rows count over groups. */
+uint64_t tsri_operand_c_index(const struct tsri_operands *o, uint64_t row, uint64_t col);
 /* An accumulator in the output format, after the shift. */
 uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events);
 

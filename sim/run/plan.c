@@ -7,14 +7,21 @@
 #include "models/arith/format.h"
 #include "models/arith/mma.h"
 #include "sim/base/log.h"
+#include "sim/run/operand.h"
 #include "sim/run/run_int.h"
 
 enum { PLACE_ALIGN = 4096 };
 
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
-  for (size_t i = 0; i < p->n_layers; i++) tsr_isa_program_fini(&p->layers[i].program);
+  for (size_t i = 0; i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    for (uint32_t c = 0; l->program && c < l->n_cores; c++)
+      tsr_isa_program_fini(&l->program[c]);
+    tsr_mem_free(l->program);
+  }
   tsr_mem_free(p->layers);
-  tsr_graph_destroy(p->graph);
+  for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
+  tsr_arena_destroy(p->arena);
   tsr_machine_destroy(p->machine);
   *p = (struct tsr_run_plan){0};
 }
@@ -62,15 +69,17 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
   if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
   if (st) return st;
-  uint64_t rate = tsr_machine_rate(m, l->format_a);
-  if (!rate || tsr_machine_rate(m, l->format_b) != rate)
+  uint64_t rate =
+      tsr_machine_rate(m, l->format_a, l->format_b, l->format_acc, l->format_out, false);
+  if (!rate)
     return tsr_err_set(err, TSR_INPUT,
-                       "the tile does not execute %s by %s; expected tile.rates.%s and "
-                       "tile.rates.%s equal and above 0, got %llu and %llu",
-                       l->format_a, l->format_b, l->format_a, l->format_b,
-                       (unsigned long long)rate,
-                       (unsigned long long)tsr_machine_rate(m, l->format_b));
+                       "the tile does not execute %s by %s into %s, out as %s; expected "
+                       "tile.rates.%s and tile.rates.%s equal and above 0, or a rule of "
+                       "tile.rates.rules",
+                       l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
+                       l->format_b);
   l->rate = (uint32_t)rate;
+  l->shift = tsri_operand_shift(l);
   return check_unit(m, l, err);
 }
 
@@ -139,30 +148,41 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_layer_plan *l, stru
                     l->op->name);
 }
 
-/* All weights stay in memory; activations share a region as large as the largest
- * layer's. */
-static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
-                             struct tsr_err *err) {
+/* All weights stay in memory; activations share regions, one for each of the layers that
+ * may run at the same time, as large as the largest that uses it. */
+static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
   const struct tsr_machine_instance *dram = &p->machine->slot[TSR_SLOT_DRAM];
   uint64_t capacity = dram->ops->memory->capacity(dram->params), weights = 0, acts = 0;
-  for (size_t i = 0; i < p->n_layers; i++) {
+  uint64_t *region = tsr_mem_array(p->n_regions + 1, sizeof *region);
+  if (!region) return tsr_err_nomem(err);
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
     struct sizes z;
-    enum tsr_status st = bytes_of_tensors(&p->layers[i], &z, err);
-    if (st) return st;
-    bool held = tsr_op_kind_b_is_weight(p->layers[i].op->kind);
+    st = bytes_of_tensors(l, &z, err);
+    if (st) break;
+    bool held = tsr_op_kind_b_is_weight(l->op->kind);
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
-    layouts[i].base_bytes[TSR_BUF_A] = 0;
-    layouts[i].base_bytes[TSR_BUF_C] = align_up(z.a);
-    layouts[i].base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
+    l->base_bytes[TSR_BUF_A] = 0;
+    l->base_bytes[TSR_BUF_C] = align_up(z.a);
+    l->base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
     if (held && !tsr_add_u64(weights, align_up(z.b), &weights))
-      return tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", p->graph->name);
-    acts = tsr_max_u64(acts, act);
+      st = tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", l->graph->name);
+    region[l->region] = tsr_max_u64(region[l->region], act);
+  }
+  for (size_t r = 0; !st && r < p->n_regions; r++) { /* sizes become offsets */
+    uint64_t bytes = region[r];
+    region[r] = acts;
+    if (!tsr_add_u64(acts, bytes, &acts)) acts = UINT64_MAX - 1;
   }
   for (size_t i = 0; i < p->n_layers; i++) { /* activations lie behind the weights */
-    bool held = tsr_op_kind_b_is_weight(p->layers[i].op->kind);
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    bool held = tsr_op_kind_b_is_weight(l->op->kind);
     for (int t = 0; t < 3; t++)
-      if (t != TSR_BUF_B || !held) layouts[i].base_bytes[t] += weights;
+      if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
   }
+  tsr_mem_free(region);
+  if (st) return st;
   if (!tsr_add_u64(weights, acts, &p->dram_bytes)) p->dram_bytes = UINT64_MAX - 1;
   if (capacity == TSR_UNLIMITED || p->dram_bytes <= capacity) return TSR_OK;
   const double gib = 1 << 30;
@@ -171,7 +191,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_layout *layouts,
                      "workload '%s' does not fit dram.capacity: it needs %.2f GiB (%.2f GiB of "
                      "weights), the machine has %.2f GiB; %.2f GiB (%" PRIu64
                      " bytes) are missing",
-                     p->graph->name, (double)p->dram_bytes / gib, (double)weights / gib,
+                     p->name, (double)p->dram_bytes / gib, (double)weights / gib,
                      (double)capacity / gib, (double)missing / gib, missing);
 }
 
@@ -198,6 +218,11 @@ static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
   return rate;
 }
 
+/* Cycles that a fold of the tile takes beyond its products. */
+static uint64_t skew_of(const struct tsr_unit_facts *tile) {
+  return tile->depth ? tile->latency_cycles : tile->rows + tile->cols - 2;
+}
+
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
@@ -207,6 +232,9 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   facts_of(m, TSR_SLOT_LOAD, &load);
   *t = (struct tsr_target){.rows = tile.rows,
                            .cols = tile.cols,
+                           .depth = tsr_max_u64(tile.depth, 1),
+                           .skew = skew_of(&tile),
+                           .tiles = m->tiles,
                            .preload = tile.preload,
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
@@ -220,17 +248,42 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   }
 }
 
-/* Equal shapes get equal mappings: layers repeat. */
+/* Equal shapes on as many cores get equal mappings: layers repeat. */
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
-    if (o->rate == l->rate && tsr_shape_equal(&o->shape, &l->shape)) return o;
+    if (o->rate == l->rate && o->max_cores == l->max_cores &&
+        tsr_shape_equal(&o->shape, &l->shape))
+      return o;
   }
   return NULL;
 }
 
-static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_layout *layouts,
-                                     struct tsr_err *err) {
+static enum tsr_status lower(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                             struct tsr_err *err) {
+  struct tsr_layout layout = {
+      .rate = l->rate,
+      .shift = l->shift,
+      .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
+  for (int b = 0; b < 3; b++) {
+    const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
+    layout.base_bytes[b] = l->base_bytes[b];
+    layout.slots[b] = buf->ops->buffer->slots(buf->params);
+    layout.slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
+  }
+  l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+  l->program = tsr_mem_array(l->n_cores, sizeof *l->program);
+  if (!l->program) return tsr_err_nomem(err);
+  enum tsr_status st = TSR_OK;
+  for (uint32_t c = 0; !st && c < l->n_cores; c++) {
+    struct tsr_part part = tsr_split_part(&l->shape, &l->split, c);
+    st = tsr_lower_program(&l->shape, &l->mapping, &layout, &part, &l->program[c], err);
+    if (!st) st = tsr_isa_check(&l->program[c], err);
+  }
+  return st;
+}
+
+static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_err *err) {
   struct tsr_target target;
   target_of(p->machine, &target);
   for (size_t i = 0; i < p->n_layers; i++) {
@@ -239,21 +292,18 @@ static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_layout *
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
     target.rate = l->rate;
     enum tsr_status st = TSR_OK;
-    if (twin)
+    if (twin) {
       l->mapping = twin->mapping;
-    else
-      st = tsr_mapping_template(&l->shape, &target, l->op->name, &l->mapping, err);
-    if (st) return st;
-    for (int b = 0; b < 3; b++) {
-      const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
-      layouts[i].slots[b] = buf->ops->buffer->slots(buf->params);
+      l->split = twin->split;
+    } else {
+      st = tsr_mapping_split(&l->shape, &target, p->machine->split, l->max_cores, l->op->name,
+                             &l->split, &l->mapping, err);
     }
-    layouts[i].rate = l->rate;
-    st = tsr_lower_program(&l->shape, &l->mapping, &layouts[i], &l->program, err);
-    if (!st) st = tsr_isa_check(&l->program, err);
+    if (!st) st = lower(p, l, err);
     if (st) return st;
-    uint64_t cycles;
-    tsr_engine_estimate(p->machine, &l->program, &l->events, &cycles);
+    uint64_t cycles, events;
+    tsr_engine_estimate(p->machine, &l->program[0], &events, &cycles);
+    if (!tsr_mul_u64(events, l->n_cores, &l->events)) l->events = UINT64_MAX;
     if (!tsr_add_u64(p->events, l->events, &p->events)) p->events = UINT64_MAX;
     if (!tsr_add_u64(p->tile_cycles, cycles, &p->tile_cycles)) p->tile_cycles = UINT64_MAX;
   }
@@ -267,37 +317,56 @@ static enum tsr_status check_sums(const struct tsr_run_plan *p, struct tsr_err *
     if (!tsr_op_macs(p->layers[i].op, &macs) || !tsr_add_u64(sum, macs, &sum) || sum >> 63)
       return tsr_err_at(err, TSR_INPUT, &p->layers[i].op->pos,
                         "the MACs of '%s' pass 2^63 with layer '%s'; expected less work",
-                        p->graph->name, p->layers[i].op->name);
+                        p->name, p->layers[i].op->name);
   return TSR_OK;
 }
 
+/* ---- layers ---- */
+
+static enum tsr_status add_layers(struct tsr_run_plan *p, struct tsr_err *err) {
+  size_t n = 0;
+  for (size_t t = 0; t < p->n_tenants; t++) n += p->tenants[t].graph->n_ops;
+  p->layers = tsr_mem_array(n, sizeof *p->layers);
+  if (!p->layers) return tsr_err_nomem(err);
+  for (size_t t = 0; t < p->n_tenants; t++) {
+    struct tsr_run_tenant *x = &p->tenants[t];
+    x->first_layer = p->n_layers;
+    for (size_t i = 0; i < x->graph->n_ops; i++) {
+      struct tsr_run_layer_plan *l = &p->layers[p->n_layers++];
+      l->op = &x->graph->ops[i];
+      l->graph = x->graph;
+      l->tenant = t;
+    }
+  }
+  return TSR_OK;
+}
+
+static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                    struct tsr_err *err) {
+  enum tsr_status st = tsri_tenants_read(o, p, err);
+  if (!st) st = add_layers(p, err);
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    st = choose_formats(p, &p->layers[i], err);
+    if (!st) shape_of(&p->layers[i]);
+  }
+  return st;
+}
+
 static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan *p,
-                            struct tsr_layout **layouts, struct tsr_err *err) {
+                            struct tsr_err *err) {
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
-  if (!st) st = tsr_workload_read(o->workload, o->workload_text, o->batch, &p->graph, err);
-  if (st) return st;
-  p->layers = tsr_mem_array(p->graph->n_ops, sizeof *p->layers);
-  *layouts = tsr_mem_array(p->graph->n_ops, sizeof **layouts);
-  if (!p->layers || !*layouts) return tsr_err_nomem(err);
-  p->n_layers = p->graph->n_ops;
-  for (size_t i = 0; i < p->n_layers; i++) {
-    p->layers[i].op = &p->graph->ops[i];
-    st = choose_formats(p, &p->layers[i], err);
-    if (st) return st;
-    shape_of(&p->layers[i]);
-  }
-  st = check_sums(p, err);
-  if (!st) st = place(p, *layouts, err);
-  return st ? st : map_and_lower(p, *layouts, err);
+  if (!st) st = read_tenants(o, p, err);
+  if (!st) st = check_sums(p, err);
+  if (!st) st = tsri_cores_assign(p, err);
+  if (!st) st = place(p, err);
+  return st ? st : map_and_lower(p, err);
 }
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
-  struct tsr_layout *layouts = NULL;
   *out = (struct tsr_run_plan){0};
-  enum tsr_status st = make(o, out, &layouts, err);
-  tsr_mem_free(layouts);
+  enum tsr_status st = make(o, out, err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

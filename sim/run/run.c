@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "sim/base/log.h"
+#include "sim/engine/values.h"
 #include "sim/run/run_int.h"
 
 const char *const tsr_numerics_names[] = {"off", "sample", "full", NULL};
@@ -15,11 +16,12 @@ struct recorder {
   const struct tsr_run_options *o;
   const struct tsr_run_plan *plan;
   struct tsr_engine *engine;
+  struct tsr_values *values; /* NULL: timing alone */
   struct tsr_arena *arena;
   struct tsr_run_layer *layers;
-  uint64_t tile_elements; /* of the array */
-  uint64_t active_cycles, events;
-  struct tsri_tables tables; /* of --numerics full */
+  uint64_t tile_macs; /* of one tile in a cycle, at rate 1 */
+  uint64_t active_cycles, done, last_end;
+  struct tsri_full *full;    /* of --numerics full */
   double peak_time_macs;     /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
@@ -41,7 +43,7 @@ static enum tsr_status record_stalls(struct recorder *r, const struct tsr_layer_
   struct tsr_run_stall *list = tsr_arena_array(r->arena, TSR_CAUSE_COUNT, sizeof *list);
   if (!list) return tsr_err_nomem(r->err);
   for (int c = 0; c < TSR_CAUSE_COUNT; c++) {
-    uint64_t cycles = x->unit_cycles[TSR_UNIT_TILE][TSR_STATE_CAUSE0 + c];
+    uint64_t cycles = x->units[x->pacing].cycles[TSR_STATE_CAUSE0 + c];
     if (!cycles) continue;
     list[out->n_stalls++] =
         (struct tsr_run_stall){tsr_engine_state_name(TSR_STATE_CAUSE0 + c), cycles};
@@ -54,13 +56,13 @@ static enum tsr_status record_stalls(struct recorder *r, const struct tsr_layer_
 static enum tsr_status record_units(struct recorder *r, const struct tsr_layer_result *x,
                                     struct tsr_run_layer *out) {
   struct tsr_run_unit *list =
-      tsr_arena_array(r->arena, TSR_ISA_UNITS * TSR_STATE_COUNT, sizeof *list);
+      tsr_arena_array(r->arena, x->n_units * TSR_STATE_COUNT, sizeof *list);
   if (!list) return tsr_err_nomem(r->err);
-  for (int u = 0; u < TSR_ISA_UNITS; u++)
+  for (size_t u = 0; u < x->n_units; u++)
     for (int s = 0; s < TSR_STATE_COUNT; s++)
-      if (x->unit_cycles[u][s])
+      if (x->units[u].cycles[s])
         list[out->n_units++] = (struct tsr_run_unit){
-            tsr_engine_unit_name(r->engine, u), tsr_engine_state_name(s), x->unit_cycles[u][s]};
+            x->units[u].name, tsr_engine_state_name(s), x->units[u].cycles[s]};
   out->units = list;
   return TSR_OK;
 }
@@ -72,7 +74,7 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
   if (!list) return tsr_err_nomem(r->err);
   for (size_t i = 0; i < x->n_segments; i++) {
     const struct tsr_segment *g = &x->segments[i];
-    list[i] = (struct tsr_run_segment){tsr_engine_unit_name(r->engine, g->unit),
+    list[i] = (struct tsr_run_segment){g->unit,
                                        tsr_engine_state_name(g->state),
                                        g->start_cycles,
                                        g->duration_cycles,
@@ -99,8 +101,7 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
   if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
   if (r->o->numerics == TSR_NUMERICS_FULL)
-    return tsri_run_full(r->plan->machine, &r->plan->layers[i], i, r->o->seed, &r->tables,
-                         r->arena, &out->numeric, &out->n_numeric, r->err);
+    return tsri_full_end(r->full, i, r->arena, &out->numeric, &out->n_numeric, r->err);
   struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
   if (!n) return tsr_err_nomem(r->err);
   enum tsr_status st =
@@ -138,6 +139,11 @@ static uint64_t compulsory_bytes(const struct tsr_run_layer_plan *l) {
   return a * l->shape.a_bytes + b * l->shape.b_bytes + c * l->shape.out_bytes;
 }
 
+/* Multiply-accumulates a cycle of all tiles of the layer's cores, at its rate. */
+static double peak_macs(const struct recorder *r, const struct tsr_run_layer_plan *l) {
+  return (double)(r->tile_macs * l->rate) * (double)(r->plan->machine->tiles * l->n_cores);
+}
+
 static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_result *x,
                            struct tsr_run_layer *out) {
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
@@ -158,7 +164,7 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
                                 .cycles = x->cycles,
                                 .time_s = seconds(r, x->cycles),
                                 .executed_macs = x->macs,
-                                .peak_macs_per_cycle = (double)(r->tile_elements * l->rate),
+                                .peak_macs_per_cycle = peak_macs(r, l),
                                 .dram_read_bytes = x->dram_read_bytes,
                                 .dram_write_bytes = x->dram_write_bytes,
                                 .sram_read_bytes = x->sram_read_bytes,
@@ -168,39 +174,56 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
                                 .tile_active_cycles = x->active_cycles,
                                 .energy_pj = NAN};
   (void)tsr_op_macs(op, &out->macs);
-  const uint64_t *tile = x->unit_cycles[TSR_UNIT_TILE];
+  const uint64_t *tile = x->units[x->pacing].cycles;
   out->compute_cycles = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
   double slots = (double)x->cycles * out->peak_macs_per_cycle;
   out->utilization = x->cycles ? (double)x->macs / slots : NAN;
   out->mapping_efficiency = x->slots ? (double)x->slots_used / (double)x->slots : NAN;
   r->active_cycles += x->active_cycles;
-  r->events += x->events;
-  r->peak_time_macs += (double)x->macs / out->peak_macs_per_cycle;
+  r->last_end = tsr_max_u64(r->last_end, x->start_cycles + x->cycles);
+  double share = (double)l->n_cores / (double)r->plan->machine->cores;
+  r->peak_time_macs += (double)x->macs / out->peak_macs_per_cycle * share;
 }
 
-static enum tsr_status run_layer(struct recorder *r, size_t i) {
+static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
+  struct recorder *r = arg;
+  return r->full ? tsri_full_begin(r->full, i, err) : TSR_OK;
+}
+
+static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result *x,
+                              struct tsr_err *err) {
+  struct recorder *r = arg;
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
-  struct tsr_layer_result x;
-  enum tsr_status st = tsr_engine_run(r->engine, &l->program, l->op->name, &x, r->err);
-  if (st) return st;
   struct tsr_run_layer *out = &r->layers[i];
-  record_figures(r, i, &x, out);
-  TSR_CHECK(out->executed_macs == out->macs); /* the program does the layer's work */
-  st = record_texts(r, l, out);
-  if (!st) st = record_stalls(r, &x, out);
-  if (!st && r->o->trace != TSR_TRACE_OFF) st = record_units(r, &x, out);
-  if (!st) st = record_segments(r, &x, out);
-  return st ? st : record_numeric(r, i, out);
+  (void)err; /* r->err */
+  record_figures(r, i, x, out);
+  if (!l->foreign && out->executed_macs != out->macs)
+    TSR_BUG("a lowered program does not do the work of its layer");
+  enum tsr_status st = record_texts(r, l, out);
+  if (!st) st = record_stalls(r, x, out);
+  if (!st && r->o->trace != TSR_TRACE_OFF) st = record_units(r, x, out);
+  if (!st) st = record_segments(r, x, out);
+  if (!st) st = record_numeric(r, i, out);
+  tsr_progress("layers", ++r->done, r->plan->n_layers);
+  return st;
 }
 
 /* ---- the whole run ---- */
 
+/* Inferences that the run makes, of all its workloads. */
+static double batch_of(const struct tsr_run_plan *p) {
+  double n = 0;
+  for (size_t t = 0; t < p->n_tenants; t++) n += (double)p->tenants[t].graph->batch;
+  return n;
+}
+
 static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t) {
+  const double tiles = (double)(r->plan->machine->tiles * r->plan->machine->cores);
   *t = (struct tsr_run_totals){.energy_pj = NAN,
                                .avg_power_mw = NAN,
                                .peak_power_mw = NAN,
                                .tokens_per_s = NAN,
-                               .events = r->events,
+                               .events = tsr_engine_events(r->engine),
                                .wall_s = wall};
   for (size_t i = 0; i < r->plan->n_layers; i++) {
     const struct tsr_run_layer *l = &r->layers[i];
@@ -212,10 +235,12 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
     t->sram_read_bytes += l->sram_read_bytes;
     t->sram_write_bytes += l->sram_write_bytes;
   }
+  t->overlap_cycles = t->cycles - r->last_end;
+  t->cycles = r->last_end;
   t->time_s = seconds(r, t->cycles);
   t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
-  t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles : NAN;
-  t->inferences_per_s = t->cycles ? (double)r->plan->graph->batch / t->time_s : NAN;
+  t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
+  t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
@@ -244,14 +269,16 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   uint64_t bw = dram->ops->memory->bandwidth(dram->params);
   const char *options = options_text(r), *changes = changes_text(r);
-  if (!options || !changes) return tsr_err_nomem(r->err);
+  const char *workload;
+  if (!options || !changes || tsri_tenants_text(r->plan, r->arena, &workload, r->err))
+    return tsr_err_nomem(r->err);
   const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
-                                         {"workload", o->workload, r->plan->graph->text},
+                                         {"workload", o->workload, workload},
                                          {"options", "options", options},
                                          {"changes", "--set", changes}};
   struct tsr_run_record rec = {.name = o->name,
                                .arch = m->name,
-                               .workload = r->plan->graph->name,
+                               .workload = r->plan->name,
                                .model = "event",
                                .status = "ok",
                                .version = o->version,
@@ -274,31 +301,60 @@ static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct t
   if (limit != TSR_UNLIMITED && p->events > limit) {
     enum tsr_status st = tsr_err_set(
         err, TSR_SIM, "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
-        p->graph->name, (double)p->events, limit);
+        p->name, (double)p->events, limit);
     tsr_err_hint(err, "raise it with --set sim.max_events=N; 10^7 events take some seconds");
     return st;
   }
   if (!tsr_clock_fs(p->tile_cycles / 2, p->machine->clock_hz, &fs))
     return tsr_err_set(err, TSR_SIM,
                        "workload '%s' would end past 2^64 fs (18446.7 s of simulated time)",
-                       p->graph->name);
+                       p->name);
+  return TSR_OK;
+}
+
+/* The plan as jobs: a layer waits for its inputs, and for cores. */
+static enum tsr_status make_jobs(struct recorder *r, struct tsr_job **out) {
+  const struct tsr_run_plan *p = r->plan;
+  struct tsr_job *jobs = tsr_arena_array(r->arena, p->n_layers, sizeof *jobs);
+  if (!jobs) return tsr_err_nomem(r->err);
+  for (size_t i = 0; i < p->n_layers; i++) {
+    const struct tsr_run_layer_plan *l = &p->layers[i];
+    const struct tsr_program **list = tsr_arena_array(r->arena, l->n_cores, sizeof *list);
+    size_t *after = tsr_arena_array(r->arena, l->op->n_after + 1, sizeof *after);
+    if (!list || !after) return tsr_err_nomem(r->err);
+    for (uint32_t c = 0; c < l->n_cores; c++) list[c] = &l->program[c];
+    for (size_t a = 0; a < l->op->n_after; a++)
+      after[a] = p->tenants[l->tenant].first_layer + l->op->after[a];
+    jobs[i] = (struct tsr_job){.name = l->op->name,
+                               .first_core = l->first_core,
+                               .n_cores = l->n_cores,
+                               .program = list,
+                               .n_after = l->op->n_after,
+                               .after = after};
+  }
+  *out = jobs;
   return TSR_OK;
 }
 
 static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uint64_t *run_id) {
   double t0 = wall_s();
   const struct tsr_run_plan *p = r->plan;
-  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL};
+  struct tsr_job *jobs = NULL;
+  const struct tsr_job_hooks hooks = {.arg = r, .begin = on_begin, .end = on_end};
   enum tsr_status st = refuse_by_estimate(p, r->err);
   if (st) return st;
   r->arena = tsr_arena_create();
   r->layers = r->arena ? tsr_arena_array(r->arena, p->n_layers, sizeof *r->layers) : NULL;
   if (!r->layers) return tsr_err_nomem(r->err);
-  st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
-  for (size_t i = 0; !st && i < p->n_layers; i++) {
-    tsr_progress("layers", i, p->n_layers);
-    st = run_layer(r, i);
+  if (r->o->numerics == TSR_NUMERICS_FULL) {
+    st = tsr_values_create(p->machine, &r->values, r->err);
+    if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
   }
+  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
+                                  .values = r->values};
+  if (!st) st = make_jobs(r, &jobs);
+  if (!st) st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
+  if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);
   tsr_progress("layers", 0, 0);
   return st ? st : store_run(r, wall_s() - t0, store, run_id);
 }
@@ -312,10 +368,11 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   struct recorder r = {.o = o, .plan = &plan, .err = err};
   struct tsr_unit_facts facts;
   tile->ops->unit->facts(tile->params, &facts);
-  r.tile_elements = facts.rows * facts.cols;
+  r.tile_macs = facts.rows * facts.cols * tsr_max_u64(facts.depth, 1);
   st = simulate(&r, store, run_id);
   tsr_engine_destroy(r.engine);
-  tsri_tables_fini(&r.tables);
+  tsri_full_destroy(r.full);
+  tsr_values_destroy(r.values);
   tsr_arena_destroy(r.arena);
   tsr_run_plan_fini(&plan);
   return st;

@@ -19,7 +19,9 @@ extern const char *const tsr_numerics_names[]; /* off sample full NULL */
 extern const char *const tsr_trace_names[];    /* off summary full NULL */
 
 struct tsr_run_options {
-  const char *arch, *workload;           /* as the user wrote them */
+  /* As the user wrote them.  Workloads: one, or several with cores of their own, each
+   * `NAME@FIRST-LAST`, separated by one space and `+ `. */
+  const char *arch, *workload;
   const char *arch_text, *workload_text; /* NULL: read what they name */
   const char *const *sets;               /* K=V on the architecture */
   size_t n_sets;
@@ -37,17 +39,38 @@ struct tsr_run_layer_plan {
   const struct tsr_op *op;
   struct tsr_shape shape;
   struct tsr_mapping mapping;
-  struct tsr_program program; /* owned */
+  const struct tsr_graph *graph;
+  size_t tenant, region;     /* of the plan's workloads; of memory for its activations */
+  uint32_t max_cores;        /* it may use */
+  struct tsr_split split;
+  uint32_t first_core, n_cores;
+  struct tsr_program *program; /* of each core, owned */
+  uint32_t shift;              /* integers: results are divided by 2^shift on their way out */
+  bool foreign;                /* the program is the user's, not lowered from the layer */
+  uint64_t base_bytes[3];      /* addresses of its tensors a, b, c */
   const char *format_a, *format_b, *format_acc, *format_out;
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
 };
 
+/* A workload on cores of its own. */
+enum { TSR_RUN_TENANTS_MAX = 16 };
+struct tsr_run_tenant {
+  const char *source; /* as the user wrote it, without the cores */
+  struct tsr_graph *graph;
+  uint32_t first_core, n_cores;
+  size_t first_layer;
+};
+
 enum { TSR_RUN_FORMATS_MAX = 4 };
 struct tsr_run_plan {
-  struct tsr_machine *machine; /* owned, like the graph and the layers */
-  struct tsr_graph *graph;
+  struct tsr_machine *machine; /* owned, like the graphs and the layers */
+  struct tsr_arena *arena;
+  const char *name; /* of the workload, or of all together */
+  size_t n_tenants;
+  struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
+  size_t n_regions; /* of activations */
   size_t n_formats; /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;

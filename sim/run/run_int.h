@@ -4,25 +4,37 @@
 #include "kernels/check/check.h"
 #include "kernels/check/draw.h"
 #include "models/arith/mma.h"
+#include "sim/engine/values.h"
 #include "sim/run/operand.h"
 #include "sim/run/run.h"
+
+/* The workloads of a run and the cores of each; see tenants.c. */
+enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                  struct tsr_err *err);
+/* Their texts as one that can be stored, and one of them out of it (o->workload_text). */
+enum tsr_status tsri_tenants_text(const struct tsr_run_plan *p, struct tsr_arena *arena,
+                                  const char **out, struct tsr_err *err);
+enum tsr_status tsri_tenant_text(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                 size_t index, const char **out, struct tsr_err *err);
+/* Which cores a layer may use, which layers run side by side. */
+enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
 /* Numeric figures of a layer on sampled outputs; see sample.c. */
 enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_run_layer_plan *l,
                                 uint64_t layer, uint64_t seed, struct tsr_run_numeric *out,
                                 struct tsr_err *err);
 
-/* What whole layers share: tables of drawn values, of the formats used last. */
-struct tsri_tables {
-  struct tsr_draw_table *a, *b;
-};
-void tsri_tables_fini(struct tsri_tables *t);
-
-/* Numeric figures of a whole layer; see full.c.  *rows, *n: arena-owned. */
-enum tsr_status tsri_run_full(const struct tsr_machine *m, const struct tsr_run_layer_plan *l,
-                              uint64_t layer, uint64_t seed, struct tsri_tables *tables,
-                              struct tsr_arena *arena, const struct tsr_run_numeric **rows,
-                              size_t *n, struct tsr_err *err);
+/* Whole layers by value: operands are drawn into the image when a layer begins, results
+ * are taken from it when it ends, held against the exact ones and against the operator's
+ * own product; see full.c.  *rows, *n: arena-owned. */
+struct tsri_full;
+enum tsr_status tsri_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
+                                 uint64_t seed, struct tsri_full **out, struct tsr_err *err);
+void tsri_full_destroy(struct tsri_full *f);
+enum tsr_status tsri_full_begin(struct tsri_full *f, size_t layer, struct tsr_err *err);
+enum tsr_status tsri_full_end(struct tsri_full *f, size_t layer, struct tsr_arena *arena,
+                              const struct tsr_run_numeric **rows, size_t *n,
+                              struct tsr_err *err);
 
 /* The running accumulator of the sampled outputs at points along K; see trace.c. */
 enum { TSRI_TRACE_POINTS = 8 };
@@ -38,9 +50,20 @@ struct tsri_trace {
 enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace *out,
                                struct tsr_err *err);
 
-/* The ends of the program's K ranges of a layer (owned by the caller, tsr_mem_free). */
-enum tsr_status tsri_run_cuts(const struct tsr_run_layer_plan *l, size_t **cuts, size_t *n,
+/* Where the program's sums along K are rounded to the accumulator in a way that matters:
+ * the ends of ranges, ascending, the last = k.  A range goes on from the sum of the one
+ * before; `part`: it is the last of a partial sum, which meets those of other cores at the
+ * end, and the next starts at +0. */
+struct tsri_cut {
+  size_t end;
+  bool part;
+};
+enum { TSRI_PARTS_MAX = 256 };
+/* Of a layer; the list is the caller's (tsr_mem_free). */
+enum tsr_status tsri_run_cuts(const struct tsri_operands *o, struct tsri_cut **cuts, size_t *n,
                               struct tsr_err *err);
+/* The ends of the partial sums alone; how many. */
+size_t tsri_run_parts(const struct tsri_cut *cuts, size_t n, size_t ends[TSRI_PARTS_MAX]);
 /* A row of figures; hist: TSR_CHECK_BINS counts or NULL. */
 void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_t k_from,
                           uint64_t k_to, const uint64_t *hist, struct tsr_run_numeric *out);

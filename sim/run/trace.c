@@ -1,7 +1,7 @@
 /* Where along K an accumulator loses: the sampled outputs (operand.h), step by step.
  *
- * At each point the value held (sum of the ranges before, plus the running partial
- * sum of the range at work) is held against the exact sum of the products so far,
+ * At each point the value held (the sum of the parts of K that other cores did before, plus
+ * the running sum of the part at work) is held against the exact sum of the products so far,
  * and against what was held at the point before plus the exact sum in between: the
  * loss of that range alone.  Points fall where the unit has rounded to its
  * accumulator, near eighths of K. */
@@ -15,13 +15,14 @@ struct tracer {
   const struct tsri_operands *o;
   struct tsri_trace *out;
   uint64_t *a, *b, *parts, *scratch; /* partial sums of the ranges done */
-  size_t *cuts, n_cuts;
+  struct tsri_cut *cuts;
+  size_t n_cuts, n_parts; /* parts: of all */
 };
 
 /* The last place at or before `t` where the accumulator stands. */
 static uint64_t standing(const struct tracer *t, uint64_t at) {
   uint64_t from = 0, period = tsr_mma_period(t->o->unit);
-  for (size_t i = 0; i < t->n_cuts && t->cuts[i] <= at; i++) from = t->cuts[i];
+  for (size_t i = 0; i < t->n_cuts && t->cuts[i].end <= at; i++) from = t->cuts[i].end;
   return period ? from + (at - from) / period * period : from;
 }
 
@@ -44,29 +45,33 @@ static void find_points(struct tracer *t) {
 /* The state of one output. */
 struct running {
   uint64_t at, range; /* products done; the range at work (index of its cut) */
-  uint64_t sum, part; /* accumulator codes: ranges done, range at work */
+  uint64_t parts;     /* done */
+  uint64_t sum, part; /* accumulator codes: parts done, part at work */
   bool has_sum;
 };
 
-/* Goes on to product `to`.  The ranges done are summed there and not at every cut: the
+/* Goes on to product `to`.  The parts done are summed there and not at every end: the
  * program sums them once, and so the events of sums before the last are not its own. */
 static void advance(struct tracer *t, struct running *r, uint64_t to, unsigned *events,
                     struct tsr_mma_stats *stats) {
   const struct tsr_mma *u = t->o->unit;
-  uint64_t before = r->range;
+  uint64_t before = r->parts;
   while (r->at < to) {
-    uint64_t end = tsr_min_u64(to, t->cuts[r->range]);
+    const struct tsri_cut *cut = &t->cuts[r->range];
+    uint64_t end = tsr_min_u64(to, cut->end);
     r->part =
         tsr_mma_dot_stats(u, t->a + r->at, t->b + r->at, end - r->at, r->part, events, stats);
     r->at = end;
-    if (end < t->cuts[r->range]) break;
-    t->parts[r->range++] = r->part;
+    if (end < cut->end) break;
+    r->range++;
+    if (!cut->part || t->n_parts == 1) continue;
+    t->parts[r->parts++] = r->part;
     r->part = 0;
   }
-  if (r->range == before) return;
+  if (r->parts == before) return;
   unsigned summing = 0;
-  memcpy(t->scratch, t->parts, r->range * sizeof *t->parts);
-  r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->range, &summing), &summing);
+  memcpy(t->scratch, t->parts, r->parts * sizeof *t->parts);
+  r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->parts, &summing), &summing);
   r->has_sum = true;
   if (r->at == t->o->k) *events |= summing;
 }
@@ -105,7 +110,7 @@ static void add_held(const struct tracer *t, struct tsr_check *c, const struct r
 }
 
 static void trace_one(struct tracer *t) {
-  struct running r = {0, 0, 0, 0, false};
+  struct running r = {0};
   struct tsr_ref exact;
   tsr_ref_init(&exact);
   double abs = 0;
@@ -143,8 +148,9 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
                                struct tsr_err *err) {
   struct tracer t = {.o = o, .out = out};
   memset(out, 0, sizeof *out);
-  enum tsr_status st = tsri_run_cuts(o->l, &t.cuts, &t.n_cuts, err);
+  enum tsr_status st = tsri_run_cuts(o, &t.cuts, &t.n_cuts, err);
   if (st) return st;
+  for (size_t i = 0; i < t.n_cuts; i++) t.n_parts += t.cuts[i].part;
   t.a = tsr_mem_array(o->k, sizeof *t.a);
   t.b = tsr_mem_array(o->k, sizeof *t.b);
   t.parts = tsr_mem_array(t.n_cuts, sizeof *t.parts);

@@ -1,0 +1,130 @@
+/* Dividing a layer among cores. */
+#include <string.h>
+
+#include "kernels/mapping/mapping_int.h"
+
+const char *const tsr_split_names[] = {"auto", "batch", "heads", "m", "n", "k", NULL};
+
+/* A share is a whole number of array widths where the axis lies along the array. */
+static uint64_t grain(const struct tsr_target *t, enum tsr_isa_axis x) {
+  bool rows_are_m = t->flow == TSR_FLOW_OS || t->flow == TSR_FLOW_DOT;
+  if (x == TSR_AXIS_N) return t->flow == TSR_FLOW_IS ? 1 : t->cols;
+  if (x == TSR_AXIS_OW) return rows_are_m ? t->rows : t->flow == TSR_FLOW_IS ? t->cols : 1;
+  if (x == TSR_AXIS_C) return rows_are_m ? t->depth * t->rate : t->rows * t->rate;
+  return 1;
+}
+
+/* Divides axis x into at most n parts; how many it came to. */
+static uint64_t divide(const struct tsr_shape *s, const struct tsr_target *t,
+                       enum tsr_isa_axis x, uint64_t n, uint64_t *chunk) {
+  uint64_t size = s->size[x], each = tsr_ceil_div(size, n), unit = grain(t, x);
+  if (unit > 1 && size > unit) each = tsr_min_u64(tsr_ceil_div(each, unit) * unit, size);
+  *chunk = each;
+  return tsr_ceil_div(size, each);
+}
+
+struct trial {
+  const struct tsr_shape *s;
+  struct tsr_target t;
+  const char *name;
+  bool found;
+  struct tsr_split split;
+  struct tsr_mapping mapping;
+  struct tsr_err *err;
+};
+
+/* Divides x among p cores and y among q; keeps the fastest. */
+static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
+                                enum tsr_isa_axis x, uint64_t p, enum tsr_isa_axis y,
+                                uint64_t q) {
+  struct tsr_split split = {.axis = {x, y}};
+  struct tsr_shape part = *tr->s;
+  split.parts[0] = divide(tr->s, t, x, p, &split.chunk[0]);
+  split.parts[1] = 1;
+  split.chunk[1] = tr->s->size[y];
+  if (y != x) split.parts[1] = divide(tr->s, t, y, q, &split.chunk[1]);
+  part.size[x] = split.chunk[0];
+  if (y != x) part.size[y] = split.chunk[1];
+  tr->t = *t;
+  tr->t.dram_bytes_per_cycle /= (double)tsr_split_cores(&split);
+  struct tsr_mapping m;
+  enum tsr_status st = tsr_mapping_template(&part, &tr->t, tr->name, &m, tr->err);
+  if (st) return st;
+  bool better = !tr->found || m.cost_cycles < tr->mapping.cost_cycles;
+  bool fewer = tr->found && m.cost_cycles <= tr->mapping.cost_cycles &&
+               tsr_split_cores(&split) < tsr_split_cores(&tr->split);
+  if (!better && !fewer) return TSR_OK;
+  tr->found = true;
+  tr->split = split;
+  tr->mapping = m;
+  return TSR_OK;
+}
+
+/* The axis of m that is divided: images, else rows of the image, else columns (or m of a
+ * matmul). */
+static enum tsr_isa_axis m_axis(const struct tsr_shape *s, uint64_t cores) {
+  if (s->size[TSR_AXIS_B] >= cores) return TSR_AXIS_B;
+  if (s->size[TSR_AXIS_OH] > 1) return TSR_AXIS_OH;
+  return s->size[TSR_AXIS_OW] > 1 ? TSR_AXIS_OW : TSR_AXIS_B;
+}
+
+static enum tsr_isa_axis k_axis(const struct tsr_shape *s) {
+  if (s->size[TSR_AXIS_G] == 1 && s->size[TSR_AXIS_C] > s->size[TSR_AXIS_KH])
+    return TSR_AXIS_C;
+  return s->size[TSR_AXIS_KH] > 1 ? TSR_AXIS_KH : TSR_AXIS_C;
+}
+
+static bool n_divides(const struct tsr_shape *s) {
+  return !s->conv || s->size[TSR_AXIS_G] == 1; /* groups lie between their columns */
+}
+
+static enum tsr_status try_auto(struct trial *tr, const struct tsr_target *t, uint64_t cores) {
+  const struct tsr_shape *s = tr->s;
+  enum tsr_isa_axis m = m_axis(s, cores);
+  enum tsr_status st = TSR_OK;
+  bool heads = s->size[TSR_AXIS_G] > 1;
+  for (uint64_t p = 1; !st && p <= cores; p = p < cores && 2 * p > cores ? cores : 2 * p) {
+    if (n_divides(s)) st = try_grid(tr, t, m, p, TSR_AXIS_N, cores / p);
+    if (!st && heads) st = try_grid(tr, t, TSR_AXIS_G, p, m, cores / p);
+  }
+  return st;
+}
+
+enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_target *t,
+                                  enum tsr_split_kind kind, uint64_t cores, const char *name,
+                                  struct tsr_split *split, struct tsr_mapping *out,
+                                  struct tsr_err *err) {
+  struct trial tr = {.s = s, .name = name, .err = err};
+  enum tsr_isa_axis x = TSR_AXIS_G;
+  switch (kind) {
+  case TSR_SPLIT_BATCH: x = s->size[TSR_AXIS_B] > 1 ? TSR_AXIS_B : TSR_AXIS_OW; break;
+  case TSR_SPLIT_M: x = m_axis(s, cores); break;
+  case TSR_SPLIT_N: x = n_divides(s) ? TSR_AXIS_N : TSR_AXIS_G; break;
+  case TSR_SPLIT_K: x = k_axis(s); break;
+  default: break;
+  }
+  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1
+                           ? try_auto(&tr, t, cores)
+                           : try_grid(&tr, t, x, cores, x, 1);
+  if (st) return st;
+  *split = tr.split;
+  *out = tr.mapping;
+  return TSR_OK;
+}
+
+struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
+                               uint64_t core) {
+  struct tsr_part p;
+  const uint64_t at[2] = {core / split->parts[1], core % split->parts[1]};
+  for (int i = 0; i < 2; i++) {
+    enum tsr_isa_axis x = split->axis[i];
+    p.axis[i] = x;
+    p.from[i] = at[i] * split->chunk[i];
+    p.size[i] = tsr_min_u64(split->chunk[i], s->size[x] - p.from[i]);
+  }
+  if (p.axis[1] == p.axis[0]) { /* one axis */
+    p.from[1] = p.from[0];
+    p.size[1] = p.size[0];
+  }
+  return p;
+}

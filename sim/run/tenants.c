@@ -1,0 +1,207 @@
+/* Who runs where: several workloads on cores of their own, and within one the layers that
+ * do not wait for each other side by side. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/run/run_int.h"
+
+static const char between[] = " + ";
+
+/* `NAME@FIRST-LAST`: moves behind the name; false: no cores are named. */
+static bool split_cores(const char *text, size_t n, size_t *name, uint64_t *first,
+                        uint64_t *last) {
+  size_t at = n;
+  while (at > 0 && text[at - 1] != '@') at--;
+  *name = n;
+  if (at == 0) return false;
+  uint64_t v[2] = {0, 0};
+  size_t part = 0, digits = 0;
+  for (size_t i = at; i < n; i++) {
+    if (text[i] == '-' && digits && part == 0) {
+      part = 1;
+      digits = 0;
+    } else if (text[i] >= '0' && text[i] <= '9' && digits < 6) {
+      v[part] = v[part] * 10 + (uint64_t)(text[i] - '0');
+      digits++;
+    } else {
+      return false;
+    }
+  }
+  if (!digits) return false;
+  *first = v[0];
+  *last = part ? v[1] : v[0];
+  *name = at - 1;
+  return true;
+}
+
+static enum tsr_status check_cores(const struct tsr_run_plan *p, uint64_t first, uint64_t last,
+                                   const char *text, size_t n, struct tsr_err *err) {
+  if (first <= last && last < p->machine->cores) {
+    for (size_t t = 0; t < p->n_tenants; t++) {
+      const struct tsr_run_tenant *o = &p->tenants[t];
+      if (first < o->first_core + o->n_cores && o->first_core <= last)
+        return tsr_err_set(err, TSR_INPUT, "workloads '%s' and '%.*s' both ask for core %u",
+                           o->source, (int)n, text,
+                           (unsigned)tsr_max_u64(first, o->first_core));
+    }
+    return TSR_OK;
+  }
+  return tsr_err_set(err, TSR_INPUT,
+                     "workload '%.*s': expected cores FIRST-LAST of 0 to %" PRIu64 ", got %" PRIu64
+                     "-%" PRIu64,
+                     (int)n, text, p->machine->cores - 1, first, last);
+}
+
+static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                const char *text, size_t n, bool alone, struct tsr_err *err) {
+  size_t name;
+  uint64_t first = 0, last = p->machine->cores - 1;
+  bool cores = split_cores(text, n, &name, &first, &last);
+  if (!cores && !alone)
+    return tsr_err_set(err, TSR_INPUT,
+                       "workload '%.*s' of several: expected its cores, as in '%.*s@0-%" PRIu64 "'",
+                       (int)n, text, (int)n, text, (p->machine->cores - 1) / 2);
+  if (p->n_tenants == TSR_RUN_TENANTS_MAX)
+    return tsr_err_set(err, TSR_INPUT, "expected at most %d workloads", TSR_RUN_TENANTS_MAX);
+  enum tsr_status st = check_cores(p, first, last, text, n, err);
+  if (st) return st;
+  struct tsr_run_tenant *t = &p->tenants[p->n_tenants];
+  t->first_core = (uint32_t)first;
+  t->n_cores = (uint32_t)(last - first + 1);
+  t->source = tsr_arena_printf(p->arena, "%.*s", (int)name, text);
+  if (!t->source) return tsr_err_nomem(err);
+  const char *source = NULL;
+  if (o->workload_text && (st = tsri_tenant_text(o, p, p->n_tenants, &source, err))) return st;
+  st = tsr_workload_read(t->source, source, o->batch, &t->graph, err);
+  if (!st) p->n_tenants++;
+  return st;
+}
+
+enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                  struct tsr_err *err) {
+  p->arena = tsr_arena_create();
+  if (!p->arena) return tsr_err_nomem(err);
+  const char *at = o->workload, *next;
+  bool alone = !strstr(at, between);
+  enum tsr_status st = TSR_OK;
+  for (; !st && at; at = next) {
+    const char *end = strstr(at, between);
+    next = end ? end + strlen(between) : NULL;
+    st = read_one(o, p, at, end ? (size_t)(end - at) : strlen(at), alone, err);
+  }
+  if (st) return st;
+  struct tsr_str name = TSR_STR_INIT;
+  for (size_t t = 0; t < p->n_tenants; t++)
+    tsr_str_addf(&name, "%s%s", t ? between : "", p->tenants[t].graph->name);
+  p->name = name.failed ? NULL : tsr_arena_strdup(p->arena, name.p);
+  tsr_str_fini(&name);
+  return p->name ? TSR_OK : tsr_err_nomem(err);
+}
+
+/* ---- texts of several workloads as one ---- */
+
+/* Stored as `# workload <bytes> <source>` and the text, one after the other. */
+static const char header[] = "# workload ";
+
+enum tsr_status tsri_tenants_text(const struct tsr_run_plan *p, struct tsr_arena *arena,
+                                  const char **out, struct tsr_err *err) {
+  if (p->n_tenants == 1) {
+    *out = p->tenants[0].graph->text;
+    return TSR_OK;
+  }
+  struct tsr_str s = TSR_STR_INIT;
+  for (size_t t = 0; t < p->n_tenants; t++)
+    tsr_str_addf(&s, "%s%zu %s\n%s\n", header, strlen(p->tenants[t].graph->text),
+                 p->tenants[t].source, p->tenants[t].graph->text);
+  *out = s.failed ? NULL : tsr_arena_strdup(arena, s.p);
+  tsr_str_fini(&s);
+  return *out ? TSR_OK : tsr_err_nomem(err);
+}
+
+enum tsr_status tsri_tenant_text(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                 size_t index, const char **out, struct tsr_err *err) {
+  const char *at = o->workload_text;
+  if (strncmp(at, header, strlen(header)) != 0 || !strstr(o->workload, between)) {
+    *out = at;
+    return TSR_OK;
+  }
+  for (size_t t = 0; *at; t++) {
+    uint64_t bytes = 0;
+    const char *c = at + strlen(header), *line = strchr(at, '\n');
+    if (strncmp(at, header, strlen(header)) != 0 || !line) break;
+    while (*c >= '0' && *c <= '9' && bytes < UINT32_MAX) bytes = bytes * 10 + (uint64_t)(*c++ - '0');
+    if (strlen(line + 1) < bytes) break;
+    if (t == index) {
+      *out = tsr_arena_printf(p->arena, "%.*s", (int)bytes, line + 1);
+      return *out ? TSR_OK : tsr_err_nomem(err);
+    }
+    at = line + 1 + bytes;
+    if (*at == '\n') at++;
+  }
+  return tsr_err_set(err, TSR_INPUT, "the stored text of workload %zu is damaged", index);
+}
+
+/* ---- side by side ---- */
+
+/* How many layers of a tenant lie before each on the longest path. */
+static void find_depths(const struct tsr_run_tenant *t, size_t *depth) {
+  for (size_t i = 0; i < t->graph->n_ops; i++) {
+    const struct tsr_op *op = &t->graph->ops[i];
+    depth[i] = 0;
+    for (size_t a = 0; a < op->n_after; a++)
+      if (depth[op->after[a]] + 1 > depth[i]) depth[i] = depth[op->after[a]] + 1;
+  }
+}
+
+/* Layers of one depth wait for none of each other: they share the cores, each its share
+ * of the work; more of them than cores follow one another. */
+static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const size_t *depth,
+                  size_t at) {
+  struct tsr_run_layer_plan *l = &p->layers[t->first_layer];
+  size_t n = t->graph->n_ops, peers = 0;
+  double all = 0, before = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t macs = 0;
+    if (depth[i] != depth[at]) continue;
+    (void)tsr_op_macs(l[i].op, &macs);
+    all += (double)macs + 1;
+    peers++;
+  }
+  bool apart = peers > 1 && peers <= t->n_cores;
+  uint32_t next = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t macs = 0;
+    if (depth[i] != depth[at]) continue;
+    (void)tsr_op_macs(l[i].op, &macs);
+    before += (double)macs + 1;
+    uint32_t end = (uint32_t)((double)t->n_cores * before / all), left = (uint32_t)--peers;
+    if (end <= next) end = next + 1;
+    if (end > t->n_cores - left) end = t->n_cores - left;
+    l[i].first_core = t->first_core + (apart ? next : 0);
+    l[i].max_cores = apart ? end - next : t->n_cores;
+    l[i].region = l[i].first_core; /* what runs at the same time has other cores */
+    next = end;
+  }
+}
+
+enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err) {
+  p->n_regions = p->machine->cores;
+  for (size_t t = 0; t < p->n_tenants; t++) {
+    const struct tsr_run_tenant *x = &p->tenants[t];
+    size_t n = x->graph->n_ops;
+    size_t *depth = tsr_mem_array(n + 1, sizeof *depth);
+    bool *seen = tsr_mem_array(n + 1, sizeof *seen);
+    if (depth && seen) {
+      find_depths(x, depth);
+      for (size_t i = 0; i < n; i++) {
+        if (!seen[depth[i]]) share(p, x, depth, i);
+        seen[depth[i]] = true;
+      }
+    }
+    bool ok = depth && seen;
+    tsr_mem_free(depth);
+    tsr_mem_free(seen);
+    if (!ok) return tsr_err_nomem(err);
+  }
+  return TSR_OK;
+}
