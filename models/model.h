@@ -5,7 +5,8 @@
  * and drives it by requests; the model answers by calling back at simulated
  * instants.  Models do not see the instruction set, the program or the store.
  *
- * Roles.  A component fills one of three: a memory (DRAM: serves bursts), a
+ * Roles.  A component fills one of three: a memory (DRAM, and what stands before it:
+ * interconnect, last-level buffer: serves bursts), a
  * buffer (scratchpad: ports that tiles and DMA engines share), a unit (executes
  * requests from a queue: DMA engine, tile).
  *
@@ -77,6 +78,8 @@ struct tsr_instance {
   uint64_t *counters;
   const char *name; /* `core0.sram.a` */
   void *unit;       /* the engine's handle, for env->span; NULL for non-units */
+  /* Of a memory: units that have a request which is not accepted yet; they keep it. */
+  uint32_t users;
 };
 
 enum { TSR_PORTS_MAX = 5 };
@@ -84,6 +87,8 @@ struct tsr_wiring {
   const struct tsr_env *env;
   struct tsr_instance *self;
   struct tsr_instance *peer[TSR_PORTS_MAX]; /* by the order of ops->ports */
+  uint32_t core;                            /* that the component belongs to */
+  uint32_t cores;                           /* of the machine, at least 1 */
 };
 
 /* ---- requests ---- */
@@ -125,15 +130,15 @@ enum tsr_mm_kind {
   TSR_MM_RUN,
   TSR_MM_PRELOAD /* loads the stationary operand of the next request's first fold */
 };
-struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
   enum tsr_mm_kind kind;
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
   bool first;               /* overwrites c: no partial sum is read */
   bool last;                /* the result is complete after this one */
-  bool gated; /* no result is written before the unit's `open` was called for it */
+  bool gated;  /* no result is written before the unit's `open` was called for it */
   bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
-  uint32_t rate; /* products per array element and cycle, along k */
+  uint32_t rate;           /* products per array element and cycle, along k */
   struct tsr_view a, b, c; /* (m, k), (k, n), (m, n) */
 };
 
@@ -142,7 +147,7 @@ struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in sc
 struct tsr_vec_req {
   uint32_t op; /* row of models/arith/vector.def */
   uint64_t rows, cols, window;
-  bool first; /* a reduction that does not read its result first */
+  bool first;                         /* a reduction that does not read its result first */
   uint32_t d_bytes, a_bytes, b_bytes; /* an element; b_bytes 0: no second operand */
   uint64_t b_elems;                   /* of the second operand, which may be broadcast */
   struct tsr_view d, a, b;
@@ -195,11 +200,21 @@ struct tsr_train {
   bool write;
   uint32_t core;    /* that asks */
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
-  uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
+  uint64_t noc_fs;  /* out: time that the last burst waited for links and slices; every
+                       memory sets it */
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
-  uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began */
-  uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
+  /* out: service began; seen from who asks: less the way to where it began */
+  uint64_t start_fs[TSR_TRAIN_MAX];
+  uint64_t end_fs[TSR_TRAIN_MAX]; /* out: the last byte arrived */
+};
+
+/* A server inside a memory (a link, a slice, a channel) and what it has done so far. */
+struct tsr_resource {
+  char name[32]; /* `channel0`, `core3.in`, `x1y0.east` */
+  uint64_t bytes;
+  uint64_t busy_fs; /* bytes over its rate; 0 where that is unlimited */
+  uint64_t wait_fs; /* sum over what passed: from ready to start */
 };
 
 /* Memories stack: an interconnect and a last-level buffer are memories in front of the
@@ -217,6 +232,12 @@ struct tsr_memory_ops {
   uint64_t (*capacity)(const void *params);
   uint64_t (*channels)(const void *params);
   uint64_t (*latency_fs)(const void *params);
+  /* Its servers, one by one; both NULL: it has none to tell of. */
+  size_t (*resources)(const void *state);
+  void (*resource)(const void *state, size_t i, struct tsr_resource *out);
+  /* Bytes of consecutive addresses in one channel, after which the next one follows;
+   * NULL: the address does not choose the channel. */
+  uint64_t (*interleave)(const void *params);
 };
 
 #define TSR_PHASE_LATER UINT64_MAX
@@ -252,12 +273,12 @@ struct tsr_buffer_ops {
 
 /* Fields that do not concern a unit are zero. */
 struct tsr_unit_facts {
-  uint64_t rows, cols, depth; /* tile: of the array, or m, n, k of a dot product unit;
-                                 rows * cols * depth multiply-accumulates a cycle */
-  const char *dataflow; /* tile: os, ws, is, dot (static) */
-  uint64_t latency_cycles; /* dot: of its pipeline */
-  uint64_t lanes;          /* vector unit */
-  bool preload;         /* tile: a stationary operand loads behind the stream */
+  uint64_t rows, cols, depth;        /* tile: of the array, or m, n, k of a dot product unit;
+                                        rows * cols * depth multiply-accumulates a cycle */
+  const char *dataflow;              /* tile: os, ws, is, dot (static) */
+  uint64_t latency_cycles;           /* dot: of its pipeline */
+  uint64_t lanes;                    /* vector unit */
+  bool preload;                      /* tile: a stationary operand loads behind the stream */
   uint64_t outstanding, burst_bytes; /* DMA */
 };
 
@@ -276,7 +297,7 @@ struct tsr_unit_ops {
 
 struct tsr_port {
   const char *name; /* NULL ends */
-  const char *kind; /* prefix of the peer's kind: `dram`, `sram` */
+  const char *kind; /* prefix of the peer's kind, or several: `sram`, `dram|noc|llb` */
 };
 
 struct tsr_component {
