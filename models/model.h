@@ -5,10 +5,9 @@
  * and drives it by requests; the model answers by calling back at simulated
  * instants.  Models do not see the instruction set, the program or the store.
  *
- * Roles.  A component fills one of three: a memory (DRAM, and what stands before it:
- * interconnect, last-level buffer: serves bursts), a
- * buffer (scratchpad: ports that tiles and DMA engines share), a unit (executes
- * requests from a queue: DMA engine, tile).
+ * Roles.  A component fills one of three: a memory (DRAM, interconnect and last-level
+ * buffer before it: serves bursts), a buffer (scratchpad: ports that tiles and DMA
+ * engines share), a unit (executes requests from a queue: DMA engine, tile).
  *
  * Time is absolute, in fs (env->now_fs); cycles are of the core clock.
  * Ownership: parameters, wiring and requests are borrowed; a request must stay
@@ -78,7 +77,7 @@ struct tsr_instance {
   uint64_t *counters;
   const char *name; /* `core0.sram.a` */
   void *unit;       /* the engine's handle, for env->span; NULL for non-units */
-  /* Of a memory: units that have a request which is not accepted yet; they keep it. */
+  /* Of a memory: units with a request that is not accepted yet; the units keep it. */
   uint32_t users;
 };
 
@@ -130,15 +129,15 @@ enum tsr_mm_kind {
   TSR_MM_RUN,
   TSR_MM_PRELOAD /* loads the stationary operand of the next request's first fold */
 };
-struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
   enum tsr_mm_kind kind;
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
   bool first;               /* overwrites c: no partial sum is read */
   bool last;                /* the result is complete after this one */
-  bool gated;  /* no result is written before the unit's `open` was called for it */
+  bool gated; /* no result is written before the unit's `open` was called for it */
   bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
-  uint32_t rate;           /* products per array element and cycle, along k */
+  uint32_t rate; /* products per array element and cycle, along k */
   struct tsr_view a, b, c; /* (m, k), (k, n), (m, n) */
 };
 
@@ -147,7 +146,7 @@ struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpad
 struct tsr_vec_req {
   uint32_t op; /* row of models/arith/vector.def */
   uint64_t rows, cols, window;
-  bool first;                         /* a reduction that does not read its result first */
+  bool first; /* a reduction that does not read its result first */
   uint32_t d_bytes, a_bytes, b_bytes; /* an element; b_bytes 0: no second operand */
   uint64_t b_elems;                   /* of the second operand, which may be broadcast */
   struct tsr_view d, a, b;
@@ -200,21 +199,19 @@ struct tsr_train {
   bool write;
   uint32_t core;    /* that asks */
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
-  uint64_t noc_fs;  /* out: time that the last burst waited for links and slices; every
-                       memory sets it */
+  uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
-  /* out: service began; seen from who asks: less the way to where it began */
-  uint64_t start_fs[TSR_TRAIN_MAX];
-  uint64_t end_fs[TSR_TRAIN_MAX]; /* out: the last byte arrived */
+  uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began, less the way of the request */
+  uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
 };
 
-/* A server inside a memory (a link, a slice, a channel) and what it has done so far. */
+/* A server inside a memory (link, slice, channel) and what it has done so far. */
 struct tsr_resource {
-  char name[32]; /* `channel0`, `core3.in`, `x1y0.east` */
+  char name[32]; /* `channel0`, `slice3`, `core3.up`, `x1y0.east` */
   uint64_t bytes;
   uint64_t busy_fs; /* bytes over its rate; 0 where that is unlimited */
-  uint64_t wait_fs; /* sum over what passed: from ready to start */
+  uint64_t wait_fs; /* sum over all that passed: from ready to start */
 };
 
 /* Memories stack: an interconnect and a last-level buffer are memories in front of the
@@ -273,12 +270,12 @@ struct tsr_buffer_ops {
 
 /* Fields that do not concern a unit are zero. */
 struct tsr_unit_facts {
-  uint64_t rows, cols, depth;        /* tile: of the array, or m, n, k of a dot product unit;
-                                        rows * cols * depth multiply-accumulates a cycle */
-  const char *dataflow;              /* tile: os, ws, is, dot (static) */
-  uint64_t latency_cycles;           /* dot: of its pipeline */
-  uint64_t lanes;                    /* vector unit */
-  bool preload;                      /* tile: a stationary operand loads behind the stream */
+  uint64_t rows, cols, depth; /* tile: of the array, or m, n, k of a dot product unit;
+                                 rows * cols * depth multiply-accumulates a cycle */
+  const char *dataflow; /* tile: os, ws, is, dot (static) */
+  uint64_t latency_cycles; /* dot: of its pipeline */
+  uint64_t lanes;          /* vector unit */
+  bool preload;         /* tile: a stationary operand loads behind the stream */
   uint64_t outstanding, burst_bytes; /* DMA */
 };
 
