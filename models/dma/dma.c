@@ -256,12 +256,11 @@ static void pump(void *arg) {
           s);
 }
 
-/* Whether the buffer's port moves less than the memory. */
-static bool slower(const struct tsr_instance *buf, const struct tsr_instance *dram,
-                   uint64_t clock_hz) {
+/* Whether the port of a buffer moves less than the memory. */
+static bool slower(const struct state *s, const struct tsr_instance *buf) {
   uint64_t port = buf->ops->buffer->bytes_per_cycle(buf->params);
-  uint64_t rate = dram->ops->memory->bandwidth(dram->params);
-  return port != TSR_UNLIMITED && (tsr_u128)port * clock_hz < rate;
+  uint64_t rate = s->dram->ops->memory->bandwidth(s->dram->params);
+  return port != TSR_UNLIMITED && (tsr_u128)port * s->env->clock_hz < rate;
 }
 
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
@@ -279,7 +278,9 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->pipe_fs = s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
   s->window_fs = s->port_wait_fs = s->noc_window_fs = s->noc_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
-  s->port_limited = slower(req->xfer.buffer, s->dram, e->clock_hz);
+  s->port_limited = slower(s, req->xfer.buffer);
+  for (uint32_t i = 0; i < req->xfer.n_others; i++)
+    s->port_limited = s->port_limited || slower(s, req->xfer.others[i]);
   s->train.burst_bytes = (uint32_t)s->p->burst;
   s->train.write = s->write;
   s->train.core = s->core;
