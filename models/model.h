@@ -5,9 +5,9 @@
  * and drives it by requests; the model answers by calling back at simulated
  * instants.  Models do not see the instruction set, the program or the store.
  *
- * Roles.  A component fills one of three: a memory (DRAM: serves bursts), a
- * buffer (scratchpad: ports that tiles and DMA engines share), a unit (executes
- * requests from a queue: DMA engine, tile).
+ * Roles.  A component fills one of three: a memory (DRAM, interconnect and last-level
+ * buffer before it: serves bursts), a buffer (scratchpad: ports that tiles and DMA
+ * engines share), a unit (executes requests from a queue: DMA engine, tile).
  *
  * Time is absolute, in fs (env->now_fs); cycles are of the core clock.
  * Ownership: parameters, wiring and requests are borrowed; a request must stay
@@ -77,6 +77,8 @@ struct tsr_instance {
   uint64_t *counters;
   const char *name; /* `core0.sram.a` */
   void *unit;       /* the engine's handle, for env->span; NULL for non-units */
+  /* Of a memory: units with a request that is not accepted yet; the units keep it. */
+  uint32_t users;
 };
 
 enum { TSR_PORTS_MAX = 5 };
@@ -84,7 +86,8 @@ struct tsr_wiring {
   const struct tsr_env *env;
   struct tsr_instance *self;
   struct tsr_instance *peer[TSR_PORTS_MAX]; /* by the order of ops->ports */
-  uint32_t core, cores; /* the instance's own (0: shared), and how many there are */
+  uint32_t core;                            /* that the component belongs to */
+  uint32_t cores;                           /* of the machine, at least 1 */
 };
 
 /* ---- requests ---- */
@@ -199,14 +202,16 @@ struct tsr_train {
   uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
-  uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began */
+  uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began, less the way of the request */
   uint64_t end_fs[TSR_TRAIN_MAX];   /* out: the last byte arrived */
 };
 
-/* Something of a memory that many use: a channel, a slice, a link. */
+/* A server inside a memory (link, slice, channel) and what it has done so far. */
 struct tsr_resource {
-  char name[32];
-  uint64_t bytes, busy_fs, wait_fs; /* so far; wait: what requests stood in line */
+  char name[32]; /* `channel0`, `slice3`, `core3.up`, `x1y0.east` */
+  uint64_t bytes;
+  uint64_t busy_fs; /* bytes over its rate; 0 where that is unlimited */
+  uint64_t wait_fs; /* sum over all that passed: from ready to start */
 };
 
 /* Memories stack: an interconnect and a last-level buffer are memories in front of the
@@ -224,9 +229,12 @@ struct tsr_memory_ops {
   uint64_t (*capacity)(const void *params);
   uint64_t (*channels)(const void *params);
   uint64_t (*latency_fs)(const void *params);
-  /* What it consists of, for reports; NULL: nothing to tell. */
+  /* Its servers, one by one; both NULL: it has none to tell of. */
   size_t (*resources)(const void *state);
   void (*resource)(const void *state, size_t i, struct tsr_resource *out);
+  /* Bytes of consecutive addresses in one channel, after which the next one follows;
+   * NULL: the address does not choose the channel. */
+  uint64_t (*interleave)(const void *params);
 };
 
 #define TSR_PHASE_LATER UINT64_MAX
@@ -286,7 +294,7 @@ struct tsr_unit_ops {
 
 struct tsr_port {
   const char *name; /* NULL ends */
-  const char *kind; /* prefix of the peer's kind: `dram`, `sram` */
+  const char *kind; /* prefix of the peer's kind, or several: `sram`, `dram|noc|llb` */
 };
 
 struct tsr_component {

@@ -5,6 +5,9 @@
 #include "models/model.h"
 
 extern const struct tsr_component tsri_dram_simple;
+extern const struct tsr_component tsri_llb;
+extern const struct tsr_component tsri_noc_crossbar;
+extern const struct tsr_component tsri_noc_mesh;
 extern const struct tsr_component tsri_sram;
 extern const struct tsr_component tsri_dma_load;
 extern const struct tsr_component tsri_dma_store;

@@ -4,11 +4,17 @@
  * at most `outstanding` of them in flight (issued, last byte not yet where it
  * belongs); the next transfer's bursts follow as soon as the last of this one is
  * issued.  A load's burst goes through DRAM, then into the scratchpad's port; a
- * store's the other way round.  Address generation costs no time.
+ * store's the other way round.  Address generation costs no time.  `mem` is the first
+ * of the memories on the way to the DRAM: the interconnect, where there is one.
  *
- * Two engines meet at the DRAM: while both have work, a burst is issued only when
- * its window slot is open, so that each can use the other's gaps; bursts are
- * issued in trains, one event a train. */
+ * A load for several cores is one read; its bytes go into each core's scratchpad, and it
+ * ends when all have them.
+ *
+ * Engines meet at the DRAM: while more than one has work (`users` of the DRAM's
+ * instance), a burst is issued only when its window slot is open, so that each can use
+ * the others' gaps; bursts are issued in trains, one event a train. */
+#include <string.h>
+
 #include "models/dma/walk.h"
 #include "models/models_int.h"
 
@@ -40,12 +46,13 @@ static const struct tsr_param params[] = {{.key = "outstanding",
                                            .src = "SRC:assumed"},
                                           {.key = NULL}};
 
-enum { TRANSFERS, BURSTS, USEFUL_BYTES, LATENCY_CYCLES };
+enum { TRANSFERS, BURSTS, USEFUL_BYTES, LATENCY_CYCLES, NOC_CYCLES };
 static const struct tsr_counter counters[] = {
     {"transfers", TSR_COUNTER_SUM, "transfers done"},
     {"bursts", TSR_COUNTER_SUM, "bursts issued"},
     {"useful_bytes", TSR_COUNTER_SUM, "bytes that the boxes asked for, without padding"},
     {"latency_cycles", TSR_COUNTER_SUM, "cycles of transfers exposed to DRAM latency"},
+    {"noc_cycles", TSR_COUNTER_SUM, "cycles of transfers that waited for links and slices"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
 /* A transfer whose bursts are issued and whose data are on their way. */
@@ -58,10 +65,11 @@ struct state {
   const struct params *p;
   const struct tsr_env *env;
   uint64_t *counters;
-  struct tsr_instance *self, *mem;
+  struct tsr_instance *self;
+  struct tsr_instance *mem, *dram; /* the first memory on the way, and the last */
+  uint32_t core;
   bool write; /* to DRAM: a store */
   /* the transfer whose bursts are being issued */
-  bool active;
   const struct tsr_req *req;
   struct tsr_ticket *ticket;
   struct tsri_walk walk;
@@ -69,6 +77,7 @@ struct state {
   uint64_t held;
   struct tsr_train train;
   uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
+  uint64_t noc_window_fs, noc_wait_fs; /* what links and slices have of its lateness */
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
   bool port_limited;         /* the scratchpad's port is slower than the memory */
   uint64_t busy_until_cycle; /* end of the last span */
@@ -76,8 +85,7 @@ struct state {
   /* window: when the burst `outstanding` before this one ends */
   uint64_t *window_end_fs, slot;
   struct flight flight[IN_FLIGHT_MAX];
-  uint64_t flights;    /* started so far */
-  struct state *other; /* the engine on the same memory, or NULL */
+  uint64_t flights; /* started so far */
 };
 
 static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wiring *w,
@@ -87,8 +95,9 @@ static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wi
   s->self = w->self;
   s->counters = w->self->counters;
   s->mem = w->peer[0];
+  s->dram = w->peer[1];
+  s->core = w->core;
   s->write = write;
-  s->other = w->peer[1] ? w->peer[1]->state : NULL;
   s->window_end_fs = tsr_mem_array(s->p->outstanding, sizeof *s->window_end_fs);
   return s->window_end_fs ? TSR_OK : tsr_err_nomem(err);
 }
@@ -119,7 +128,7 @@ static void on_done(void *arg) {
 static void on_accepted(void *arg) {
   struct state *s = arg;
   struct tsr_ticket *t = s->ticket;
-  s->active = false;
+  s->dram->users--;
   t->accepted(t);
 }
 
@@ -139,15 +148,18 @@ static void finish(struct state *s) {
   s->done_max_fs = tsr_max_u64(s->done_max_fs, s->end_fs);
   *f = (struct flight){.ticket = s->ticket, .done_fs = s->done_max_fs};
   f->consumed_fs = s->write ? tsr_max_u64(s->read_end_fs, s->start_fs) : s->done_max_fs;
-  uint64_t channels = s->mem->ops->memory->channels(s->mem->params);
+  uint64_t channels = s->dram->ops->memory->channels(s->dram->params);
   uint64_t exposed_fs = tsr_min_u64(s->pipe_fs, s->idle_gap_fs);
+  uint64_t noc_fs = s->noc_wait_fs + s->noc_window_fs / channels;
   uint64_t conflict_fs = s->port_wait_fs + (s->end_fs - s->last_arrival_fs);
   *(s->port_limited ? &conflict_fs : &exposed_fs) += s->window_fs / channels;
   s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
   s->ticket->late.conflict_cycles = cycles_of(s, conflict_fs);
+  s->ticket->late.noc_cycles = cycles_of(s, noc_fs);
   s->counters[TRANSFERS]++;
   s->counters[USEFUL_BYTES] += s->walk.useful_bytes;
   s->counters[LATENCY_CYCLES] += s->ticket->late.latency_cycles;
+  s->counters[NOC_CYCLES] += s->ticket->late.noc_cycles;
   report_span(s, f->done_fs);
   const struct tsr_env *e = s->env;
   uint64_t now = e->now_fs(e->engine); /* the last burst may have been read before */
@@ -156,11 +168,11 @@ static void finish(struct state *s) {
   e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, f);
 }
 
-/* Collects the next train: bursts whose window slots are known, and while the other
+/* Collects the next train: bursts whose window slots are known, and while another
  * engine has work only those that can start at once.  *open_fs: when the first burst
  * left out can start; false: the transfer has no more. */
 static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
-  bool shared = s->other && s->other->active;
+  bool shared = s->dram->users > 1;
   uint64_t free = shared ? s->mem->ops->memory->free_fs(s->mem->state) : 0, slot = s->slot;
   uint64_t max = tsr_min_u64(TSR_TRAIN_MAX, s->p->outstanding);
   struct tsr_train *t = &s->train;
@@ -181,6 +193,34 @@ static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
   return true;
 }
 
+/* The bytes of a load, there at end_fs[i], go into every core's scratchpad; end_fs[i]
+ * becomes when the last has taken them. */
+static void deliver(struct state *s) {
+  struct tsr_train *t = &s->train;
+  const struct tsr_xfer_req *q = &s->req->xfer;
+  uint64_t arrive_fs[TSR_TRAIN_MAX], waited = 0;
+  memcpy(arrive_fs, t->end_fs, t->n * sizeof *arrive_fs);
+  for (uint32_t k = 0; k <= q->n_others; k++) {
+    struct tsr_instance *buf = k ? q->others[k - 1] : q->buffer;
+    uint64_t taken_fs[TSR_TRAIN_MAX];
+    memcpy(taken_fs, arrive_fs, t->n * sizeof *taken_fs);
+    uint64_t w = buf->ops->buffer->dma(buf->state, t->burst_bytes, true, t->n, taken_fs);
+    waited = tsr_max_u64(waited, w);
+    for (uint32_t i = 0; i < t->n; i++) t->end_fs[i] = tsr_max_u64(t->end_fs[i], taken_fs[i]);
+  }
+  s->port_wait_fs += waited;
+}
+
+/* The memory stood idle for want of bursts: the window was full of bursts that waited for
+ * links, or for latency, as the last of the train shows. */
+static void charge_idle(struct state *s, uint64_t idle_fs) {
+  uint64_t wait = s->train.noc_fs, noc = 0;
+  if (wait) noc = (uint64_t)((tsr_u128)idle_fs * wait / ((tsr_u128)wait + s->pipe_fs));
+  s->noc_window_fs += noc;
+  s->window_fs += idle_fs - noc;
+  s->noc_wait_fs = wait;
+}
+
 static void issue(struct state *s) {
   const struct tsr_memory_ops *mem = s->mem->ops->memory;
   struct tsr_instance *buf = s->req->xfer.buffer;
@@ -191,10 +231,9 @@ static void issue(struct state *s) {
         buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
     s->read_end_fs = t->ready_fs[t->n - 1];
   }
-  s->window_fs += mem->serve(s->mem->state, t, s->start_fs);
+  charge_idle(s, mem->serve(s->mem->state, t, s->start_fs));
   s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
-  if (!s->write)
-    s->port_wait_fs += buf->ops->buffer->dma(buf->state, t->burst_bytes, true, t->n, t->end_fs);
+  if (!s->write) deliver(s);
   for (uint32_t i = 0; i < t->n; i++) {
     s->window_end_fs[s->slot] = t->end_fs[i];
     s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
@@ -217,33 +256,36 @@ static void pump(void *arg) {
           s);
 }
 
-/* Whether the buffer's port moves less than the memory. */
-static bool slower(const struct tsr_instance *buf, const struct tsr_instance *mem,
-                   uint64_t clock_hz) {
+/* Whether the port of a buffer moves less than the memory. */
+static bool slower(const struct state *s, const struct tsr_instance *buf) {
   uint64_t port = buf->ops->buffer->bytes_per_cycle(buf->params);
-  uint64_t rate = mem->ops->memory->bandwidth(mem->params);
-  return port != TSR_UNLIMITED && (tsr_u128)port * clock_hz < rate;
+  uint64_t rate = s->dram->ops->memory->bandwidth(s->dram->params);
+  return port != TSR_UNLIMITED && (tsr_u128)port * s->env->clock_hz < rate;
 }
 
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   struct state *s = vs;
   const struct tsr_env *e = s->env;
-  s->active = true;
+  s->dram->users++;
   s->req = req;
   s->ticket = t;
   s->have = false;
   s->start_fs = e->now_fs(e->engine);
   uint64_t free = s->mem->ops->memory->free_fs(s->mem->state);
   s->idle_gap_fs = s->start_fs > free ? s->start_fs - free : 0;
-  if (s->mem->ops->memory->bandwidth(s->mem->params) == TSR_UNLIMITED)
+  if (s->dram->ops->memory->bandwidth(s->dram->params) == TSR_UNLIMITED)
     s->idle_gap_fs = UINT64_MAX; /* nothing but latency can make it late */
   s->pipe_fs = s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
-  s->window_fs = s->port_wait_fs = 0;
+  s->window_fs = s->port_wait_fs = s->noc_window_fs = s->noc_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
-  s->port_limited = slower(req->xfer.buffer, s->mem, e->clock_hz);
+  s->port_limited = slower(s, req->xfer.buffer);
+  for (uint32_t i = 0; i < req->xfer.n_others; i++)
+    s->port_limited = s->port_limited || slower(s, req->xfer.others[i]);
   s->train.burst_bytes = (uint32_t)s->p->burst;
   s->train.write = s->write;
-  tsri_walk_init(&s->walk, &req->xfer.box, s->p->burst);
+  s->train.core = s->core;
+  s->train.n_cores = 1 + req->xfer.n_others;
+  tsri_walk_init(&s->walk, &req->xfer.box, req->xfer.index, s->p->burst);
   pump(s);
 }
 
@@ -256,8 +298,9 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   const struct tsr_box *b = &req->xfer.box;
   uint64_t runs = 1, inner = b->elem_bytes;
   for (uint32_t i = 0; i < b->rank; i++) {
-    uint64_t n = tsr_min_u64(b->extent[i], b->size[i]);
-    if (i + 1 == b->rank && b->stride_bytes[i] * b->step[i] == b->elem_bytes)
+    bool listed = i == 0 && req->xfer.index;
+    uint64_t n = listed ? b->extent[0] : tsr_min_u64(b->extent[i], b->size[i]);
+    if (!listed && i + 1 == b->rank && b->stride_bytes[i] * b->step[i] == b->elem_bytes)
       inner *= n;
     else if (!tsr_mul_u64(runs, n, &runs))
       runs = UINT64_MAX / 8;
@@ -265,7 +308,7 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   uint64_t bursts;
   if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 8;
   uint64_t train = tsr_min_u64(TSR_TRAIN_MAX, p->outstanding);
-  /* twice: the other engine may cut trains short */
+  /* twice: another engine may cut trains short */
   *out = (struct tsr_estimate){.events = 4 + 2 * (bursts / train)};
 }
 
@@ -278,9 +321,9 @@ static const struct tsr_unit_ops unit = {
     .start = start, .end = end, .estimate = estimate, .facts = facts};
 /* Which scratchpad a transfer uses, its request says; the ports show which it may. */
 static const struct tsr_port load_ports[] = {
-    {"mem", "dram"}, {"other", "dma"}, {"a", "sram"}, {"b", "sram"}, {NULL, NULL}};
+    {"mem", "dram|noc|llb"}, {"dram", "dram"}, {"a", "sram"}, {"b", "sram"}, {NULL, NULL}};
 static const struct tsr_port store_ports[] = {
-    {"mem", "dram"}, {"other", "dma"}, {"c", "sram"}, {NULL, NULL}};
+    {"mem", "dram|noc|llb"}, {"dram", "dram"}, {"c", "sram"}, {NULL, NULL}};
 
 const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .kind = "dma.load",

@@ -18,11 +18,34 @@ static void enter_run(struct tsri_walk *w, bool fresh) {
   w->next = first;
 }
 
-void tsri_walk_init(struct tsri_walk *w, const struct tsr_box *box, uint64_t burst_bytes) {
+/* The next listed place inside the tensor, from number w->at on. */
+static bool find_place(struct tsri_walk *w) {
+  while (w->at < w->places && w->place[w->at] >= w->place_size) w->at++;
+  if (w->at == w->places) return false;
+  w->run_addr = w->base + w->place[w->at] * w->place_bytes;
+  return true;
+}
+
+/* Dimension 0 becomes the list; returns how many of it lie in the tensor. */
+static uint64_t list_places(struct tsri_walk *w, const struct tsr_box *box,
+                            const uint64_t *index) {
+  uint64_t inside = 0;
+  w->place = index;
+  w->places = box->extent[0];
+  w->place_size = box->size[0];
+  w->place_bytes = box->stride_bytes[0];
+  for (uint64_t i = 0; i < w->places; i++) inside += index[i] < w->place_size;
+  return inside;
+}
+
+void tsri_walk_init(struct tsri_walk *w, const struct tsr_box *box, const uint64_t *index,
+                    uint64_t burst_bytes) {
   *w = (struct tsri_walk){.burst_bytes = burst_bytes, .run_bytes = box->elem_bytes};
   uint64_t addr = box->base_bytes, elems = 1;
   uint64_t count[4], stride[4];
-  for (uint32_t i = 0; i < box->rank; i++) {
+  uint32_t outer = index ? 1 : 0, rank = box->rank;
+  if (index) elems = list_places(w, box, index);
+  for (uint32_t i = outer; i < rank; i++) {
     uint64_t first;
     clip(box->start[i], box->extent[i], box->step[i], box->size[i], &first, &count[i]);
     stride[i] = box->stride_bytes[i] * box->step[i];
@@ -33,18 +56,18 @@ void tsri_walk_init(struct tsri_walk *w, const struct tsr_box *box, uint64_t bur
   w->empty = w->end = elems == 0;
   if (w->empty) return;
   /* Merge from the innermost dimension outwards into the run. */
-  uint32_t rank = box->rank;
-  while (rank > 0 && (count[rank - 1] == 1 || stride[rank - 1] == w->run_bytes)) {
+  while (rank > outer && (count[rank - 1] == 1 || stride[rank - 1] == w->run_bytes)) {
     w->run_bytes *= count[rank - 1];
     rank--;
   }
-  for (uint32_t i = 0; i < rank; i++) {
+  for (uint32_t i = outer; i < rank; i++) {
     if (count[i] == 1) continue;
     w->count[w->rank] = count[i];
     w->stride[w->rank] = stride[i];
     w->rank++;
   }
-  w->run_addr = addr;
+  w->base = w->run_addr = addr;
+  if (index) (void)find_place(w);
   enter_run(w, true);
 }
 
@@ -55,7 +78,8 @@ static bool next_run(struct tsri_walk *w) {
     w->run_addr -= w->stride[i] * w->count[i];
     w->index[i] = 0;
   }
-  return false;
+  w->at++;
+  return w->place && find_place(w);
 }
 
 bool tsri_walk_next(struct tsri_walk *w, uint64_t *addr) {

@@ -5,6 +5,8 @@
  * there at bandwidth/channels (as channels times the bytes at the whole bandwidth,
  * so that no fraction of a B/s is lost), and its last byte arrives max(latency, service)
  * after service began.  Channels pipeline: latency does not occupy them. */
+#include <stdio.h>
+
 #include "models/models_int.h"
 #include "models/server.h"
 
@@ -65,11 +67,15 @@ static const struct tsr_counter counters[] = {
     {"write_bytes", TSR_COUNTER_SUM, "bytes of write bursts"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
+struct channel {
+  struct tsr_server server;
+  uint64_t bytes, wait_fs; /* so far */
+};
 struct state {
   const struct params *p;
   uint64_t *counters;
   uint64_t next; /* channel whose turn it is */
-  struct tsr_server channel[CHANNELS_MAX];
+  struct channel channel[CHANNELS_MAX];
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
@@ -79,7 +85,7 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->p = vp;
   s->counters = w->self->counters;
   for (uint64_t i = 0; i < s->p->channels; i++)
-    tsr_server_init(&s->channel[i], s->p->bandwidth);
+    tsr_server_init(&s->channel[i].server, s->p->bandwidth);
   return TSR_OK;
 }
 
@@ -89,29 +95,32 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   /* n channels of 1/n of the rate each, exactly: n times the bytes at the whole rate */
   const uint64_t work = t->burst_bytes * s->p->channels;
   for (uint32_t i = 0; i < t->n; i++) {
-    struct tsr_server *c = &s->channel[next];
-    uint64_t could = tsr_max_u64(c->free_fs, from_fs), start;
-    uint64_t served = tsr_server_take(c, work, t->ready_fs[i], &start);
+    struct channel *c = &s->channel[next];
+    uint64_t could = tsr_max_u64(c->server.free_fs, from_fs), start;
+    uint64_t served = tsr_server_take(&c->server, work, t->ready_fs[i], &start);
     uint64_t arrives = start + s->p->latency;
     if (arrives < start) arrives = UINT64_MAX;
     if (start > could) idle += start - could;
+    c->bytes += t->burst_bytes;
+    c->wait_fs += start - t->ready_fs[i];
     t->start_fs[i] = start;
     t->end_fs[i] = tsr_max_u64(served, arrives);
     next = next + 1 == s->p->channels ? 0 : next + 1;
   }
   s->next = next;
+  t->noc_fs = 0;
   s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
   return idle;
 }
 
 static uint64_t free_fs(void *vs) {
   struct state *s = vs;
-  return s->channel[s->next].free_fs;
+  return s->channel[s->next].server.free_fs;
 }
 
 static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   struct state *s = vs;
-  struct tsr_server one = s->channel[0];
+  struct tsr_server one = s->channel[0].server;
   if (one.rate_bytes_per_s == TSR_UNLIMITED) return s->p->latency;
   tsr_server_set_unit(&one, bytes * s->p->channels);
   return s->p->latency > one.quot ? s->p->latency - one.quot : 0;
@@ -130,13 +139,28 @@ static uint64_t latency(const void *vp) {
   return ((const struct params *)vp)->latency;
 }
 
+static size_t resources(const void *vs) {
+  return ((const struct state *)vs)->p->channels;
+}
+static void resource(const void *vs, size_t i, struct tsr_resource *out) {
+  const struct state *s = vs;
+  const struct channel *c = &s->channel[i];
+  *out = (struct tsr_resource){.bytes = c->bytes, .wait_fs = c->wait_fs};
+  snprintf(out->name, sizeof out->name, "channel%zu", i);
+  if (s->p->bandwidth == TSR_UNLIMITED) return;
+  tsr_u128 work = (tsr_u128)c->bytes * s->p->channels * TSR_FS_PER_S;
+  out->busy_fs = (uint64_t)(work / s->p->bandwidth);
+}
+
 static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,
                                              .pipe_fs = pipe_fs,
                                              .bandwidth = rate,
                                              .capacity = capacity,
                                              .channels = channels,
-                                             .latency_fs = latency};
+                                             .latency_fs = latency,
+                                             .resources = resources,
+                                             .resource = resource};
 
 const struct tsr_component tsri_dram_simple = {
     .abi = TSR_MODEL_ABI,

@@ -15,10 +15,8 @@ static void rig_open_two(struct rig *r, const char *dram, const char *sram, cons
   fake_open(&r->f, 1000000000);
   fake_make(&r->f, &r->dram, "dram.simple", dram, NULL, NULL, NULL);
   fake_make(&r->f, &r->buf, "sram", sram, NULL, NULL, NULL);
-  fake_prepare(&r->load, "dma.load", load); /* each knows the other */
-  fake_prepare(&r->store, "dma.store", store);
-  fake_wire(&r->f, &r->load, &r->dram, &r->store, NULL);
-  fake_wire(&r->f, &r->store, &r->dram, &r->load, NULL);
+  fake_make(&r->f, &r->load, "dma.load", load, &r->dram, &r->dram, NULL);
+  fake_make(&r->f, &r->store, "dma.store", store, &r->dram, &r->dram, NULL);
 }
 
 static void rig_open(struct rig *r, const char *dram, const char *sram, const char *dma) {

@@ -51,7 +51,8 @@ void fake_open(struct fake *f, uint64_t clock_hz) {
                              .at = at,
                              .cycle_fs = cycle_fs,
                              .fs_cycle = fs_cycle,
-                             .span = span}};
+                             .span = span},
+                     .cores = 1};
   f->env.engine = f;
 }
 
@@ -114,7 +115,11 @@ void fake_prepare(struct tsr_instance *x, const char *kind, const char *text) {
 
 void fake_wire(struct fake *f, struct tsr_instance *x, struct tsr_instance *p0,
                struct tsr_instance *p1, struct tsr_instance *p2) {
-  struct tsr_wiring w = {.env = &f->env, .self = x, .peer = {p0, p1, p2, NULL}};
+  struct tsr_wiring w = {.env = &f->env,
+                         .self = x,
+                         .peer = {p0, p1, p2, NULL},
+                         .core = f->core,
+                         .cores = f->cores};
   assert_int_equal(x->ops->init(x->state, x->params, &w, NULL), TSR_OK);
 }
 
@@ -140,8 +145,11 @@ uint64_t fake_counter(const struct tsr_instance *x, const char *name) {
 
 void fake_burst(struct tsr_instance *mem, uint64_t bytes, bool write, uint64_t ready_fs,
                 uint64_t *start_fs, uint64_t *end_fs) {
-  struct tsr_train t = {
-      .n = 1, .burst_bytes = (uint32_t)bytes, .write = write, .ready_fs = {ready_fs}};
+  struct tsr_train t = {.n = 1,
+                        .burst_bytes = (uint32_t)bytes,
+                        .write = write,
+                        .n_cores = 1,
+                        .ready_fs = {ready_fs}};
   (void)mem->ops->memory->serve(mem->state, &t, 0);
   *start_fs = t.start_fs[0];
   *end_fs = t.end_fs[0];

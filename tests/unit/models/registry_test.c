@@ -31,7 +31,7 @@ static void a_component_fills_one_role_whole(void **state) {
     const struct tsr_memory_ops *m = c->memory;
     if (m)
       assert_true(m->serve && m->free_fs && m->pipe_fs && m->bandwidth && m->capacity &&
-                  m->channels && m->latency_fs);
+                  m->channels && m->latency_fs && !m->resources == !m->resource);
     const struct tsr_buffer_ops *b = c->buffer;
     if (b) assert_true(b->dma && b->tile && b->slot_bytes && b->slots && b->bytes_per_cycle);
     if (c->unit) assert_true(c->unit->start && c->unit->end && c->unit->estimate);
@@ -115,8 +115,8 @@ static void parameter_sources_are_known(void **state) {
 static void counters_name_their_unit(void **state) {
   (void)state;
   static const char *const suffixes[] = {"_cycles", "_fs", "_bytes", "_pj"};
-  static const char *const things[] = {"folds", "slots",     "slots_used",
-                                       "macs",  "transfers", "bursts"};
+  static const char *const things[] = {"folds",  "slots", "slots_used", "macs",   "transfers",
+                                       "bursts", "hits",  "misses",     "merges", "writebacks"};
   for (size_t i = 0; i < tsr_models_count(); i++) {
     const struct tsr_component *c = tsr_models_at(i);
     for (const struct tsr_counter *k = c->counters; k && k->name; k++) {
@@ -132,6 +132,16 @@ static void counters_name_their_unit(void **state) {
   }
 }
 
+/* Whether a kind begins with one of the prefixes, up to its end or a dot. */
+static bool fits(const char *prefixes, const char *kind) {
+  for (const char *p = prefixes; *p;) {
+    size_t len = strcspn(p, "|");
+    if (len && !strncmp(kind, p, len) && (!kind[len] || kind[len] == '.')) return true;
+    p += len + (p[len] == '|');
+  }
+  return false;
+}
+
 static void ports_resolve_to_kinds(void **state) {
   (void)state;
   for (size_t i = 0; i < tsr_models_count(); i++) {
@@ -139,11 +149,8 @@ static void ports_resolve_to_kinds(void **state) {
     size_t n = 0;
     for (const struct tsr_port *p = c->ports; p && p->name; p++, n++) {
       bool found = false;
-      size_t len = strlen(p->kind);
-      for (size_t j = 0; j < tsr_models_count(); j++) {
-        const char *kind = tsr_models_at(j)->kind;
-        found = found || (!strncmp(kind, p->kind, len) && (!kind[len] || kind[len] == '.'));
-      }
+      for (size_t j = 0; j < tsr_models_count(); j++)
+        found = found || fits(p->kind, tsr_models_at(j)->kind);
       if (!found) fail_msg("%s: no component fits port %s", c->kind, p->name);
       for (const struct tsr_port *o = c->ports; o < p; o++)
         assert_string_not_equal(o->name, p->name);

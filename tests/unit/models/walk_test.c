@@ -20,25 +20,26 @@ static void slow_element(struct slow *s, uint64_t addr, uint64_t bytes, uint64_t
   }
 }
 
-static void slow_dim(struct slow *s, const struct tsr_box *x, uint32_t i, uint64_t addr,
-                     uint64_t burst_bytes) {
+static void slow_dim(struct slow *s, const struct tsr_box *x, const uint64_t *index, uint32_t i,
+                     uint64_t addr, uint64_t burst_bytes) {
   if (i == x->rank) {
     slow_element(s, addr, x->elem_bytes, burst_bytes);
     return;
   }
   for (uint64_t j = 0; j < x->extent[i]; j++) {
     int64_t at = x->start[i] + (int64_t)(j * x->step[i]);
+    if (i == 0 && index) at = (int64_t)index[j];
     if (at < 0 || (uint64_t)at >= x->size[i]) continue;
-    slow_dim(s, x, i + 1, addr + (uint64_t)at * x->stride_bytes[i], burst_bytes);
+    slow_dim(s, x, index, i + 1, addr + (uint64_t)at * x->stride_bytes[i], burst_bytes);
   }
 }
 
-static void compare(const struct tsr_box *x, uint64_t burst_bytes) {
+static void compare(const struct tsr_box *x, const uint64_t *index, uint64_t burst_bytes) {
   static struct slow s;
   s.n = s.elems = 0;
-  slow_dim(&s, x, 0, x->base_bytes, burst_bytes);
+  slow_dim(&s, x, index, 0, x->base_bytes, burst_bytes);
   struct tsri_walk w;
-  tsri_walk_init(&w, x, burst_bytes);
+  tsri_walk_init(&w, x, index, burst_bytes);
   assert_int_equal(w.useful_bytes, s.elems * x->elem_bytes);
   assert_int_equal(w.empty, s.elems == 0);
   uint64_t addr;
@@ -74,9 +75,33 @@ static void random_boxes_walk_as_enumerated(void **state) {
   struct tsr_rng r = {1};
   for (int i = 0; i < 6000; i++) {
     struct tsr_box x = random_box(&r, i % 2);
-    compare(&x, tsr_rng_range(&r, 1, 96));
-    compare(&x, 64);
+    compare(&x, NULL, tsr_rng_range(&r, 1, 96));
+    compare(&x, NULL, 64);
   }
+}
+
+/* Rows in any order, some twice, some outside, some neighbours. */
+static void listed_places_walk_as_enumerated(void **state) {
+  (void)state;
+  struct tsr_rng r = {2};
+  uint64_t inside = 0, empty = 0;
+  for (int i = 0; i < 4000; i++) {
+    struct tsr_box x = random_box(&r, i % 2);
+    uint64_t index[40];
+    x.extent[0] = tsr_rng_range(&r, 1, LEN(index));
+    x.start[0] = -77; /* not looked at, nor the step */
+    x.step[0] = 0;
+    for (uint64_t j = 0; j < x.extent[0]; j++)
+      index[j] = j && tsr_rng_range(&r, 0, 1) ? index[j - 1] + 1
+                                              : tsr_rng_range(&r, 0, x.size[0] + i % 3);
+    for (uint64_t j = 0; j < x.extent[0]; j++) inside += index[j] < x.size[0];
+    compare(&x, index, tsr_rng_range(&r, 1, 96));
+    compare(&x, index, 64);
+    struct tsri_walk w;
+    tsri_walk_init(&w, &x, index, 64);
+    empty += w.empty;
+  }
+  assert_true(inside > 10000 && empty > 10); /* both were met */
 }
 
 static void boxes_are_clipped_at_every_edge(void **state) {
@@ -93,7 +118,7 @@ static void boxes_are_clipped_at_every_edge(void **state) {
                               .start = {start, 1},
                               .extent = {extent, 2},
                               .step = {step, 1}};
-          compare(&x, 4);
+          compare(&x, NULL, 4);
           struct tsr_box y = {.base_bytes = 3,
                               .rank = 2,
                               .elem_bytes = 2,
@@ -102,7 +127,7 @@ static void boxes_are_clipped_at_every_edge(void **state) {
                               .start = {-1, start},
                               .extent = {4, extent},
                               .step = {1, step}};
-          compare(&y, 8);
+          compare(&y, NULL, 8);
         }
 }
 
@@ -131,10 +156,10 @@ static void touching_dimensions_become_one_run(void **state) {
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct tsri_walk w;
-    tsri_walk_init(&w, &rows[i].box, 64);
+    tsri_walk_init(&w, &rows[i].box, NULL, 64);
     assert_int_equal(w.rank, rows[i].rank);
     assert_int_equal(w.run_bytes, rows[i].run_bytes);
-    compare(&rows[i].box, 64);
+    compare(&rows[i].box, NULL, 64);
   }
 }
 
@@ -158,7 +183,7 @@ static void a_box_outside_the_tensor_is_empty(void **state) {
     bool reaches = rows[i].start == INT64_MIN && rows[i].extent == UINT64_MAX;
     struct tsri_walk w;
     uint64_t addr, n = 0;
-    tsri_walk_init(&w, &x, 64);
+    tsri_walk_init(&w, &x, NULL, 64);
     while (tsri_walk_next(&w, &addr)) n++;
     assert_int_equal(w.useful_bytes, reaches ? 20 : 0);
     assert_int_equal(n, reaches ? 1 : 0);
@@ -187,16 +212,17 @@ static void neighbours_share_the_burst_they_touch(void **state) {
                         .step = {1, 1}};
     struct tsri_walk w;
     uint64_t addr, n = 0;
-    tsri_walk_init(&w, &x, 64);
+    tsri_walk_init(&w, &x, NULL, 64);
     while (tsri_walk_next(&w, &addr)) n++;
     assert_int_equal(n, rows[i].bursts);
-    compare(&x, 64);
+    compare(&x, NULL, 64);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_boxes_walk_as_enumerated),
+      cmocka_unit_test(listed_places_walk_as_enumerated),
       cmocka_unit_test(boxes_are_clipped_at_every_edge),
       cmocka_unit_test(touching_dimensions_become_one_run),
       cmocka_unit_test(a_box_outside_the_tensor_is_empty),
