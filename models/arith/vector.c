@@ -278,7 +278,8 @@ static const struct rule rules[TSR_VEC_N_] = {
 static void note_function(struct run *r, double x, double y, double v) {
   const struct rule *rule = r->rule;
   double arg = r->job->op == TSR_VEC_SUBEXP ? x - y : x;
-  if (!isfinite(arg) || arg == rule->exact_at || (x == 0 && rule->pole == POLE_X)) return;
+  if (isnan(v) || !isfinite(arg) || arg == rule->exact_at || (x == 0 && rule->pole == POLE_X))
+    return;
   r->ev |= TSR_EVENT_INEXACT;
   if (v == 0 && rule->vanishes) r->ev |= TSR_EVENT_UNDERFLOW;
 }

@@ -11,22 +11,23 @@
  * only selects or moves (copy, neg, abs, relu, max, min, compress24) is exact up to that
  * rounding.  An int32 operand of another operation is rounded to fp32 as it enters, but
  * for the first step of quantise and dequantise, which takes it whole.
- *   wide: where a format of the job is not contained in fp32, the datapath is fp64.
- *   integers: where all are integers, operations are exact as long as results stay below
- *   2^53; d wraps or saturates as `round` says.  Products wrap exactly too.
- * quantise, d an integer: a / b, rounded to a whole number by `round`, plus imm, clipped
- *   (SRC:onnx_quantize, QuantizeLinear); d a float: (a / b) + imm.  It always saturates.
- * max, min, relu: NaN wins, -0 < +0 (IEEE 754-2019, maximum and minimum).
- * Reductions: element i goes to partial sum i mod lanes, each from its first element on
+ * - Wide: where a format of the job is not contained in fp32, the datapath is fp64.
+ * - Integers: where all are integers, operations are exact as long as results stay below
+ *   2^53; d wraps or saturates as `round` says.  Products of two wrap exactly too.
+ * - quantise, d an integer: a / b, rounded to a whole number by `round`, plus imm, clipped
+ *   (SRC:onnx_quantize); d a float: (a / b) + imm.  It always saturates.
+ * - max, min, relu: NaN wins, -0 < +0 (IEEE 754-2019, maximum and minimum).
+ * - rope (SRC:su2021): with odd cols the last element is copied.
+ * - Reductions: element i goes to partial sum i mod lanes, each from its first element on
  *   in ascending order; then neighbours meet (0 with 1, 2 with 3, ...; an odd last one
  *   passes), and so on until one is left; then the factor imm, where there is one; then
- *   what d holds, unless `first`: d = d + sum.  So lanes alone decide the order.  A window
- *   is added in ascending order, whatever the lanes.  Nothing to reduce: 0 for sums and
- * rowabsmax, the neutral infinity (integers: the limit) for maxima and minima. compress24: of
- * every aligned 4 elements the 2 of largest magnitude (ties: the lower place; NaN is larger
- * than all, -0 is zero) in ascending order, and a nibble place0 | place1 << 2 for them, group 0
- * in the low half of a byte.  Places of a group with fewer than two non-zeros: SRC:pytorch_24.
- * A last group is filled with zeros. A rope with odd cols copies the last element.
+ *   what d holds, unless `first`: d = d + sum.  So lanes alone decide the order.  A
+ *   window is added in ascending order, whatever the lanes.  Nothing to reduce: 0 for
+ *   sums and rowabsmax, else the neutral infinity (integers: the limit).
+ * - compress24: of every aligned 4 elements the 2 of largest magnitude (ties: the lower
+ *   place; NaN is above all, -0 is zero), ascending, and for them a nibble
+ *   place0 | place1 << 2, group 0 in the low half of a byte.  Places of a group with
+ *   fewer than two non-zeros: SRC:pytorch_24.  A last group is filled with zeros.
  *
  * Events: of every rounding, datapath and d.  INVALID also for a NaN made from operands
  * that were none.  In the wide datapath itself only INVALID and OVERFLOW are seen.
