@@ -1,0 +1,216 @@
+/* Functions of the vector unit in double (models/arith/func_int.h).
+ *
+ * Series are those of SRC:abramowitz1964 (4.2.1 e^x, 4.1.27 logarithm, 7.1.5 erf); the
+ * tail of erf is the form of SRC:shepherd1981, (1 + 2u) e^(u^2) erfc(u) as a polynomial
+ * in (u - K)/(u + K), whose coefficients are a Chebyshev interpolation made with 400
+ * bits. */
+#include "models/arith/func_int.h"
+
+#include <math.h> /* sqrt, fabs, isnan and the like: nothing transcendental */
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof(*(a)))
+
+/* ln 2 in two parts: the product of the first with an exponent is exact. */
+static const double LN2_HI = 0x1.62e42fefp-1, LN2_LO = 0x1.473de6af278edp-34;
+static const double LOG2_E = 0x1.71547652b82fep+0;
+static const double SQRT_HALF = 0x1.6a09e667f3bcdp-1;
+static const double TWO_BY_SQRT_PI = 0x1.20dd750429b6dp+0;
+
+/* 2^k, -1074 <= k <= 1023. */
+static double power_of_2(int k) {
+  uint64_t bits = k >= -1022 ? (uint64_t)(k + 1023) << 52 : UINT64_C(1) << (k + 1074);
+  double v;
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+/* x * 2^k for -2100 < k <= 1024: in two steps where one power would not be normal. */
+static double scaled(double x, int k) {
+  if (k > 1023) return x * 2 * power_of_2(k - 1);
+  if (k >= -1022) return x * power_of_2(k);
+  return k < -2000 ? x * 0 : x * power_of_2(k + 1000) * power_of_2(-1000);
+}
+
+static double polynomial(const double *c, size_t n, double x) {
+  double sum = c[n - 1];
+  for (size_t i = n - 1; i-- > 0;) sum = sum * x + c[i];
+  return sum;
+}
+
+/* e^r - 1 for |r| <= ln 2 / 2: 4.2.1, whose term r^14/14! is below 2^-57 of the sum. */
+static double expm1_near_0(double r) {
+  static const double c[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                             1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                             1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  return r + r * r * polynomial(c, LEN(c), r);
+}
+
+/* x = k ln 2 + r, |x| <= 800. */
+static int reduce(double x, double *r) {
+  int k = (int)(x * LOG2_E + (x < 0 ? -0.5 : 0.5));
+  *r = (x - k * LN2_HI) - k * LN2_LO;
+  return k;
+}
+
+double tsri_fn_exp(double x) {
+  double r;
+  if (isnan(x)) return x;
+  if (x > 710) return INFINITY;
+  if (x < -746) return 0;
+  int k = reduce(x, &r);
+  return scaled(1 + expm1_near_0(r), k);
+}
+
+/* e^x - 1, 0 <= x <= 700. */
+static double expm1_positive(double x) {
+  double r;
+  int k = reduce(x, &r);
+  double q = expm1_near_0(r);
+  return k == 0 ? q : scaled(q + (1 - scaled(1, -k)), k);
+}
+
+/* x = m * 2^e with m in [1/sqrt 2, sqrt 2); ln m = 2 atanh((m - 1)/(m + 1)), whose term
+ * s^25 is below 2^-65 of the sum. */
+double tsri_fn_log(double x) {
+  static const double c[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
+                             1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
+  uint64_t bits;
+  int e = 0;
+  if (isnan(x) || x < 0) return NAN;
+  if (x == 0) return -INFINITY;
+  if (isinf(x)) return x;
+  if (x < 0x1p-1022) {
+    x *= 0x1p54;
+    e = -54;
+  }
+  memcpy(&bits, &x, sizeof bits);
+  e += (int)(bits >> 52) - 1023;
+  bits = (bits & UINT64_C(0xfffffffffffff)) | UINT64_C(1023) << 52;
+  double m;
+  memcpy(&m, &bits, sizeof m);
+  if (m > 2 * SQRT_HALF) {
+    m /= 2;
+    e++;
+  }
+  double s = (m - 1) / (m + 1), ln = 2 * s * polynomial(c, LEN(c), s * s);
+  return e * LN2_HI + (ln + e * LN2_LO);
+}
+
+double tsri_fn_tanh(double x) {
+  double a = fabs(x), t;
+  if (isnan(x)) return x;
+  if (a > 22) {
+    t = 1; /* 1 - tanh is below 2^-60 */
+  } else {
+    double e = expm1_positive(2 * a);
+    t = e / (e + 2);
+  }
+  return copysign(t, x);
+}
+
+/* ---- error function ---- */
+
+/* e^u^2 erfc(u), u >= 0. */
+static double scaled_erfc(double u) {
+  static const double K = 3.75;
+  static const double c[] = {
+      0x1.3ccda0b5d5dc2p+0,   -0x1.1f367683f89a5p-3,  0x1.d5f294815a405p-9,
+      0x1.510169d09665bp-4,   -0x1.bda9309a2949ap-4,  0x1.7a14188a9ce2ap-4,
+      -0x1.e0d0fa6ddfe85p-5,  0x1.d0b0037d167adp-6,   -0x1.3f603c398c6c5p-7,
+      0x1.cc3a0e7d2150cp-10,  0x1.33fb2968decd9p-12,  -0x1.303fa4966bc38p-12,
+      0x1.b1439865f8d9ep-15,  0x1.778b933adcce7p-16,  -0x1.800077b775cf3p-17,
+      -0x1.055686d42aa63p-20, 0x1.d6339f66a50f8p-20,  -0x1.eb803840c0574p-25,
+      -0x1.15be4201dc721p-22, 0x1.8fa9fe49c359bp-26,  0x1.4c37f59c36e71p-25,
+      -0x1.014cd7201b5adp-28, -0x1.638dcc665be8dp-28, 0x1.561b105822235p-32,
+      0x1.d3744857e262bp-32,
+  };
+  double t = (u - K) / (u + K);
+  return polynomial(c, LEN(c), t) / (1 + 2 * u);
+}
+
+/* e^(-s u^2), s a power of 2; the square is taken exactly in its upper part. */
+static double exp_minus_square(double u, double s) {
+  uint64_t bits;
+  double h;
+  memcpy(&bits, &u, sizeof bits);
+  bits &= ~UINT64_C(0x7ffffff);
+  memcpy(&h, &bits, sizeof h);
+  double low = (u - h) * (u + h), e = tsri_fn_exp(-s * h * h);
+  return low == 0 ? e : e * tsri_fn_exp(-s * low); /* low: 0 for every fp32 */
+}
+
+/* |u| <= 1: 7.1.5; the terms from u^39 on are below 2^-60 of the sum. */
+static double erf_near_0(double u) {
+  static const double c[] = {1.0,
+                             -1.0 / 3,
+                             1.0 / (2.0 * 5),
+                             -1.0 / (6.0 * 7),
+                             1.0 / (24.0 * 9),
+                             -1.0 / (120.0 * 11),
+                             1.0 / (720.0 * 13),
+                             -1.0 / (5040.0 * 15),
+                             1.0 / (40320.0 * 17),
+                             -1.0 / (362880.0 * 19),
+                             1.0 / (3628800.0 * 21),
+                             -1.0 / (39916800.0 * 23),
+                             1.0 / (479001600.0 * 25),
+                             -1.0 / (6227020800.0 * 27),
+                             1.0 / (87178291200.0 * 29),
+                             -1.0 / (1307674368000.0 * 31),
+                             1.0 / (20922789888000.0 * 33),
+                             -1.0 / (355687428096000.0 * 35),
+                             1.0 / (6402373705728000.0 * 37)};
+  return TWO_BY_SQRT_PI * u * polynomial(c, LEN(c), u * u);
+}
+
+double tsri_fn_erf(double x) {
+  double a = fabs(x);
+  if (isnan(x)) return x;
+  if (a <= 1) return erf_near_0(x);
+  double t = a > 6 ? 1 : 1 - exp_minus_square(a, 1) * scaled_erfc(a); /* erfc(6): 2^-55 */
+  return copysign(t, x);
+}
+
+/* x/2 erfc(-x/sqrt 2): away from 0 through the tail, so that a negative x keeps its
+ * digits. */
+double tsri_fn_gelu(double x) {
+  double a = fabs(x), u = a * SQRT_HALF;
+  if (isnan(x)) return x;
+  if (a > 40) return x > 0 ? x : -0.0;
+  if (u <= 0.5) return 0.5 * x * (1 + erf_near_0(x * SQRT_HALF));
+  double tail = 0.5 * a * (exp_minus_square(a, 0.5) * scaled_erfc(u));
+  return x > 0 ? x - tail : -tail;
+}
+
+/* ---- what is made of e^x ---- */
+
+/* Near 0 it is 1/2 + x/4 - x^3/48: just beside numbers of few bits, and the side matters
+ * where these are ties of fp32.  What the sum would lose moves it by a last place. */
+static double sigmoid_near_0(double x) {
+  double line = 0.5 + x / 4, s = line - x * x * x / 48;
+  if (s != line || fabs(x) < 0x1p-27) return s;
+  return x > 0 ? s - 0x1p-53 : s + 0x1p-54;
+}
+
+double tsri_fn_sigmoid(double x) {
+  if (fabs(x) < 0x1p-11) return sigmoid_near_0(x); /* x^5/480 is below 2^-63 */
+  double e = tsri_fn_exp(-fabs(x));
+  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+double tsri_fn_silu(double x) {
+  return x < -800 ? -0.0 : x * tsri_fn_sigmoid(x);
+}
+
+/* x/2 (1 + tanh(z)) = x sigmoid(2z), z = sqrt(2/pi) (x + 0.044715 x^3) (SRC:hendrycks2016). */
+double tsri_fn_gelu_tanh(double x) {
+  static const double two_sqrt_2_by_pi = 0x1.9884533d43651p+0;
+  if (x < -40) return -0.0;
+  if (x > 40) return x;
+  return x * tsri_fn_sigmoid(two_sqrt_2_by_pi * (x + 0.044715 * x * x * x));
+}
+
+double tsri_fn_rsqrt(double x) {
+  return 1 / sqrt(x);
+}
