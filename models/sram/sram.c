@@ -456,6 +456,45 @@ static uint64_t served_in(const struct state *s, struct lot l, uint64_t start, u
   return t - start + (uint64_t)((missing + rate - 1) / rate);
 }
 
+/* What phases that begin at `from` or later were promised by `to`. */
+static uint64_t due_in(const struct state *s, struct lot l, uint64_t from, uint64_t to) {
+  uint64_t due = 0;
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->end_cycle && ph->start_cycle >= from && ph->end_cycle <= to)
+      due = tsri_sat_add(due, share_of(ph, l));
+  }
+  return due;
+}
+
+/* The end, not before `end`, of a phase that needs `need` from `start` on, so that from
+ * cycle `from` on no more is due by any cycle than the lot serves. */
+static uint64_t end_from(const struct state *s, struct lot l, uint64_t from, uint64_t need,
+                         uint64_t end) {
+  for (int i = 0; i < PHASES; i++) {
+    uint64_t to = tsr_max_u64(s->phase[i].end_cycle, end);
+    uint64_t due = tsri_sat_add(need, due_in(s, l, from, to));
+    if (due <= tsri_sat_mul(to - from, per_cycle(s, l))) continue;
+    /* Not by `to`: where others are due then, after them. */
+    end = to > end ? to + 1 : from + tsr_ceil_div(due, per_cycle(s, l));
+    i = -1; /* all over again */
+  }
+  return end;
+}
+
+/* A phase booked after others that begin later does not break what they were promised. */
+static uint64_t kept_by(const struct state *s, struct lot l, uint64_t start, uint64_t need,
+                        uint64_t end) {
+  for (uint64_t before = 0; before != end;) {
+    before = end;
+    end = end_from(s, l, start, need, end);
+    for (int i = 0; i < PHASES; i++)
+      if (s->phase[i].end_cycle && s->phase[i].start_cycle < start)
+        end = end_from(s, l, s->phase[i].start_cycle, need, end);
+  }
+  return end;
+}
+
 /* Whether `cycles` are enough though all phases after `start` fell into them. */
 static bool is_roomy(const struct state *s, struct lot l, uint64_t start, uint64_t cycles,
                      uint64_t need) {
@@ -474,8 +513,10 @@ static uint64_t shared(const struct state *s, const struct phase *ph, int64_t ba
     uint64_t need = share_of(ph, l);
     if (later)
       cycles = tsr_max_u64(cycles, tsr_ceil_div(need, per_cycle(s, l)));
-    else if (!is_roomy(s, l, ph->start_cycle, cycles, need))
+    else if (!is_roomy(s, l, ph->start_cycle, cycles, need)) {
       cycles = tsr_max_u64(cycles, served_in(s, l, ph->start_cycle, need));
+      cycles = kept_by(s, l, ph->start_cycle, need, ph->start_cycle + cycles) - ph->start_cycle;
+    }
   }
   return cycles;
 }
