@@ -266,6 +266,10 @@ struct tsr_buffer_ops {
   uint64_t (*slot_bytes)(const void *params);      /* capacity of one of its buffers */
   uint64_t (*slots)(const void *params);           /* how many buffers it is cut into */
   uint64_t (*bytes_per_cycle)(const void *params); /* one direction; TSR_UNLIMITED */
+  /* Optional, both or neither: how many banks there are, and the cycles after the first
+   * that a bank needed for a step of a phase. */
+  uint64_t (*banks)(const void *params);
+  uint64_t (*bank_conflicts)(const void *state, uint64_t bank);
 };
 
 /* Fields that do not concern a unit are zero. */

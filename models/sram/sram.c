@@ -1,20 +1,37 @@
-/* sram: a scratchpad cut into equal buffers (double buffering: 2), whose port a
- * DMA engine and a tile share.
+/* sram: a scratchpad cut into equal buffers (double buffering: 2), whose ports DMA
+ * engines and tiles share.
  *
- * A direction moves banks * width bytes a cycle.  Ports: `1rw` one port, reads and
+ * A direction moves banks * width bytes a cycle.  Ports of a bank: `1rw` one, reads and
  * writes share it; `1r1w` one of each; `2rw` two that do either.  The tile goes
- * first: while one of its phases runs, the DMA side gets what the phase leaves of
- * the port.  What a phase needs beyond the port lengthens the phase. */
+ * first: while its phases run, the DMA side gets what they leave of the port.  What
+ * a phase needs beyond the port lengthens the phase.
+ *
+ * Under layout `stream` operands lie in the order in which they are used, so that
+ * only the width limits.  Under the others a phase's pattern falls on banks (banks.h)
+ * and takes, over its steps, what the busiest bank takes.
+ *
+ * Several phases may run at once (operands and results of a tile in one scratchpad,
+ * two units on it).  One booked later gets what those booked before leave, of the
+ * width and of each bank, each phase's use being spread evenly over its cycles.
+ *
+ * Data of a read come `latency` cycles after the address.  A phase pays it where its
+ * addresses follow a gap; one that begins where another reads on does not, its
+ * addresses go out behind those. */
+#include <inttypes.h>
+
 #include "models/models_int.h"
 #include "models/server.h"
-
-struct params {
-  uint64_t size, banks, width, buffers;
-  int ports;
-};
+#include "models/sram/banks.h"
 
 enum { PORTS_1RW, PORTS_1R1W, PORTS_2RW };
 static const char *const ports_names[] = {"1rw", "1r1w", "2rw", NULL};
+enum { STREAM, ROW, COLUMN, TILED, XOR };
+static const char *const layout_names[] = {"stream", "row", "column", "tiled", "xor", NULL};
+
+struct params {
+  uint64_t size, banks, width, buffers, latency, tile_size;
+  int ports, layout;
+};
 
 static const struct tsr_param params[] = {
     {.key = "size",
@@ -65,20 +82,76 @@ static const struct tsr_param params[] = {
      .uncertainty = "exact",
      .doc = "equal parts that are filled and emptied in turn",
      .src = "SRC:assumed"},
+    {.key = "latency",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_COUNT,
+     .low = 0,
+     .high = 1000,
+     .def = "0",
+     .offset = offsetof(struct params, latency),
+     .uncertainty = "exact",
+     .doc = "core cycles from the address of a read to its data",
+     .src = "SRC:assumed"},
+    {.key = "layout",
+     .type = TSR_PARAM_ENUM,
+     .names = layout_names,
+     .def = "stream",
+     .offset = offsetof(struct params, layout),
+     .uncertainty = "exact",
+     .doc = "bank of an address; stream: as the array streams, never two of a cycle in one",
+     .src = "SRC:assumed"},
+    {.key = "tile_size",
+     .type = TSR_PARAM_QUANTITY,
+     .unit = TSR_UNIT_BYTES,
+     .low = 0,
+     .high = 1ull << 50,
+     .def = "0",
+     .offset = offsetof(struct params, tile_size),
+     .uncertainty = "exact",
+     .doc = "layout tiled: bytes that lie in one bank before the next bank's",
+     .src = "SRC:assumed"},
     {.key = NULL}};
 
-enum { READ_BYTES, WRITE_BYTES, CONFLICT_CYCLES, DMA_WAIT_FS };
+enum {
+  READ_BYTES,
+  WRITE_BYTES,
+  CONFLICT_CYCLES,
+  BANK_CONFLICT_CYCLES,
+  BANK_CONFLICT_MAX_CYCLES,
+  LATENCY_CYCLES,
+  DMA_WAIT_FS
+};
 static const struct tsr_counter counters[] = {
     {"read_bytes", TSR_COUNTER_SUM, "bytes read, by tile and DMA"},
     {"write_bytes", TSR_COUNTER_SUM, "bytes written, by tile and DMA"},
     {"conflict_cycles", TSR_COUNTER_SUM, "cycles by which the port lengthened tile phases"},
+    {"bank_conflict_cycles", TSR_COUNTER_SUM,
+     "cycles after the first that banks needed for a step, all banks together"},
+    {"bank_conflict_max_cycles", TSR_COUNTER_MAX, "those of the bank that had most"},
+    {"latency_cycles", TSR_COUNTER_SUM, "cycles by which latency lengthened tile phases"},
     {"dma_wait_fs", TSR_COUNTER_SUM, "time by which tile phases delayed the DMA side"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
-struct phase { /* of the tile */
-  uint64_t start_fs, end_fs;
-  uint64_t capacity; /* bytes that the port could move in it */
-  uint64_t used[2];  /* bytes that the tile moves: read, write */
+enum { READ, WRITE };
+
+/* A phase of the tile side.  What it uses is spread evenly over its cycles. */
+struct phase {
+  uint64_t start_cycle, end_cycle, start_fs, end_fs; /* all 0: none; LATER: not yet known */
+  uint64_t capacity;  /* bytes that the port could move in it, one direction */
+  uint64_t used[2];   /* bytes */
+  uint64_t way[2];    /* of the capacity, lost to the DMA side: by bytes or the busiest bank */
+  uint64_t *words[2]; /* a bank: words read, written */
+};
+
+/* Phases at once: three operands and a load behind them, of two units, this fold and
+ * the next. */
+enum { PHASES = 16 };
+enum { CACHED = 64 }; /* patterns */
+
+struct cached {
+  struct tsr_pattern pattern; /* address modulo the period; lanes 0: none */
+  unsigned accesses;
+  struct tsri_bank_use use;
 };
 
 struct state {
@@ -87,12 +160,90 @@ struct state {
   uint64_t *counters;
   uint64_t bytes_per_cycle;
   struct tsr_server dma[2]; /* read, write */
-  struct phase phase[2];    /* the one before the latest may still run */
+  uint64_t latency_fs;
+  struct phase phase[PHASES]; /* a ring */
+  uint64_t n_phases;
+  uint64_t busy_fs; /* no phase ends later */
+  /* of a banked layout */
+  struct tsri_banks banks; /* banks 0: stream */
+  uint64_t *conflicts;     /* a bank: cycles */
+  uint64_t *count;         /* scratch of tsri_banks_fold */
+  struct cached *cache;
+  uint64_t *arrays; /* all of these */
 };
 
 static uint64_t bytes_per_cycle(const void *vp) {
   const struct params *p = vp;
   return p->width == TSR_UNLIMITED ? TSR_UNLIMITED : p->width * p->banks;
+}
+
+/* ---- parameters that must fit each other ---- */
+
+static enum tsr_status check_layout(const struct params *p, const char *name,
+                                    struct tsr_err *err) {
+  const char *layout = layout_names[p->layout];
+  if (p->layout != TILED && p->tile_size)
+    return tsr_err_set(err, TSR_INPUT, "%s: tile_size is for layout tiled; layout is %s", name,
+                       layout);
+  if (p->layout == STREAM) return TSR_OK;
+  if (p->width == TSR_UNLIMITED)
+    return tsr_err_set(err, TSR_INPUT,
+                       "%s: layout %s needs words; expected a width, got 'unlimited'", name,
+                       layout);
+  if (p->layout == XOR && (p->banks & (p->banks - 1)))
+    return tsr_err_set(err, TSR_INPUT,
+                       "%s: layout xor; expected a power of two of banks, got %" PRIu64, name,
+                       p->banks);
+  if (p->layout == TILED && (!p->tile_size || p->tile_size % p->width))
+    return tsr_err_set(err, TSR_INPUT,
+                       "%s: layout tiled; expected a tile_size that is a multiple of width",
+                       name);
+  if (p->layout == COLUMN && p->size % (p->width * p->banks))
+    return tsr_err_set(err, TSR_INPUT,
+                       "%s: layout column; expected a size that is a multiple of banks times "
+                       "width",
+                       name);
+  return TSR_OK;
+}
+
+static uint64_t chunk_words(const struct params *p) {
+  if (p->layout == COLUMN) return p->size / (p->width * p->banks);
+  return p->layout == TILED ? p->tile_size / p->width : 1;
+}
+
+/* ---- set up ---- */
+
+static void fini(void *vs) {
+  struct state *s = vs;
+  tsr_mem_free(s->cache);
+  tsr_mem_free(s->arrays);
+  s->cache = NULL;
+  s->arrays = NULL;
+}
+
+/* One array for the numbers of each bank: two of each cached pattern and of each phase,
+ * the conflicts, the scratch. */
+static enum tsr_status init_banks(struct state *s, struct tsr_err *err) {
+  uint64_t n = s->p->banks;
+  s->banks = (struct tsri_banks){s->p->width, n, chunk_words(s->p), s->p->layout == XOR};
+  s->cache = tsr_mem_array(CACHED, sizeof *s->cache);
+  s->arrays = tsr_mem_array((2 * CACHED + 2 * PHASES + 2) * n, sizeof *s->arrays);
+  if (!s->cache || !s->arrays) {
+    fini(s);
+    return tsr_err_nomem(err);
+  }
+  uint64_t *next = s->arrays;
+  for (int i = 0; i < CACHED; i++, next += 2 * n) {
+    s->cache[i].use.words = next;
+    s->cache[i].use.conflicts = next + n;
+  }
+  for (int i = 0; i < PHASES; i++, next += 2 * n) {
+    s->phase[i].words[READ] = next;
+    s->phase[i].words[WRITE] = next + n;
+  }
+  s->conflicts = next;
+  s->count = next + n;
+  return TSR_OK;
 }
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
@@ -101,6 +252,8 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->p = vp;
   s->env = w->env;
   s->counters = w->self->counters;
+  enum tsr_status st = check_layout(vp, w->self->name, err);
+  if (st) return st;
   s->bytes_per_cycle = bytes_per_cycle(vp);
   uint64_t rate = TSR_UNLIMITED;
   if (s->bytes_per_cycle != TSR_UNLIMITED &&
@@ -109,78 +262,365 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
         err, TSR_INPUT,
         "%s: width times banks times clock is too large; expected below 2^63 B/s",
         w->self->name);
-  tsr_server_init(&s->dma[0], rate);
-  tsr_server_init(&s->dma[1], rate);
-  return TSR_OK;
+  tsr_server_init(&s->dma[READ], rate);
+  tsr_server_init(&s->dma[WRITE], rate);
+  s->latency_fs = (uint64_t)((tsr_u128)s->p->latency * TSR_FS_PER_S / w->env->clock_hz);
+  return s->p->layout == STREAM ? TSR_OK : init_banks(s, err);
 }
+
+/* ---- the DMA side ---- */
 
 /* Bytes of the phase that stand in the way of the DMA side in this direction. */
 static uint64_t in_the_way(const struct state *s, const struct phase *ph, bool write) {
-  if (s->p->ports == PORTS_1R1W) return ph->used[write];
-  uint64_t both = ph->used[0] + ph->used[1];
+  if (s->p->ports == PORTS_1R1W) return ph->way[write];
+  uint64_t both = tsri_sat_add(ph->way[READ], ph->way[WRITE]);
   if (s->p->ports == PORTS_1RW) return both;
   return both > ph->capacity ? both - ph->capacity : 0; /* the other port takes the rest */
 }
 
-/* How long the DMA side, about to move one unit at `from`, is kept waiting. */
+static bool runs(const struct phase *ph, uint64_t fs) {
+  return fs >= ph->start_fs && fs < ph->end_fs;
+}
+
+/* What the phases that run at both instants use together, measured against the capacity
+ * of the first of them, and how long all of them go on. */
+struct crowd {
+  uint64_t used, capacity, left_fs;
+};
+static struct crowd crowd_at(const struct state *s, bool write, uint64_t from, uint64_t fs) {
+  struct crowd c = {.left_fs = UINT64_MAX};
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (!runs(ph, from) || !runs(ph, fs)) continue;
+    uint64_t used = in_the_way(s, ph, write);
+    if (!c.capacity)
+      c.capacity = ph->capacity;
+    else
+      used = (uint64_t)((tsr_u128)used * c.capacity / ph->capacity);
+    c.used = tsri_sat_add(c.used, used);
+    c.left_fs = tsr_min_u64(c.left_fs, ph->end_fs - fs);
+  }
+  return c;
+}
+
+/* How long the DMA side, about to move one unit at `from`, is kept waiting by the phases
+ * that run then. */
 static uint64_t kept_waiting(const struct state *s, const struct tsr_server *port, bool write,
                              uint64_t from) {
-  for (int i = 0; i < 2; i++) {
-    const struct phase *ph = &s->phase[i];
-    if (from < ph->start_fs || from >= ph->end_fs) continue;
-    uint64_t used = in_the_way(s, ph, write), left = ph->end_fs - from;
-    if (used >= ph->capacity) return left;
-    /* the port works at (capacity - used)/capacity of its rate */
-    tsr_u128 extra = (tsr_u128)port->quot * used / (ph->capacity - used);
-    return extra < left ? (uint64_t)extra : left;
+  if (from >= s->busy_fs) return 0;
+  uint64_t fs = from;
+  for (;;) {
+    struct crowd c = crowd_at(s, write, from, fs);
+    if (!c.capacity) return fs - from;
+    if (c.used < c.capacity) {
+      /* the port works at (capacity - used)/capacity of its rate */
+      tsr_u128 extra = (tsr_u128)port->quot * c.used / (c.capacity - c.used);
+      if (extra < c.left_fs) return fs - from + (uint64_t)extra;
+    }
+    fs += c.left_fs;
   }
-  return 0;
 }
 
 static uint64_t dma(void *vs, uint64_t bytes, bool write, uint32_t n, uint64_t *time_fs) {
   struct state *s = vs;
   s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes * n;
-  if (s->bytes_per_cycle == TSR_UNLIMITED) return 0;
-  struct tsr_server *port = &s->dma[s->p->ports == PORTS_1RW ? 0 : write];
-  if (bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
-  uint64_t waited = 0, start;
+  uint64_t later = write ? 0 : s->latency_fs, waited = 0, start;
+  bool unlimited = s->bytes_per_cycle == TSR_UNLIMITED;
+  struct tsr_server *port = &s->dma[s->p->ports == PORTS_1RW ? READ : write];
+  if (!unlimited && bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
-    uint64_t wait = kept_waiting(s, port, write, from);
-    waited += wait;
-    time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
+    if (!unlimited) {
+      uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
+      uint64_t wait = kept_waiting(s, port, write, from);
+      waited += wait;
+      time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
+    }
+    time_fs[i] = tsri_sat_add(time_fs[i], later);
   }
   s->counters[DMA_WAIT_FS] += waited;
   return waited;
 }
 
-static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
-                   uint64_t write) {
-  struct state *s = vs;
-  if (s->bytes_per_cycle == TSR_UNLIMITED) return;
-  s->phase[0] = s->phase[1];
-  s->phase[1] = (struct phase){.start_fs = s->env->cycle_fs(s->env->engine, start_cycle),
-                               .end_fs = s->env->cycle_fs(s->env->engine, start_cycle + cycles),
-                               .capacity = cycles * s->bytes_per_cycle,
-                               .used = {read, write}};
+/* ---- the tile side: what a phase needs ---- */
+
+static unsigned accesses(const struct state *s, const uint64_t bytes[2]) {
+  return s->p->ports == PORTS_1R1W ? 1 : (bytes[READ] > 0) + (bytes[WRITE] > 0);
+}
+
+/* Cycles and banks of a pattern: looked up, or worked out once. */
+static const struct tsri_bank_use *use_of(struct state *s, const struct tsr_pattern *pattern,
+                                          unsigned n_accesses) {
+  struct tsr_pattern k = *pattern;
+  k.addr %= tsri_banks_period(&s->banks);
+  uint64_t hash = n_accesses;
+  const uint64_t part[] = {
+      k.addr, (uint64_t)k.lane_bytes, (uint64_t)k.step_bytes, k.lanes, k.steps, k.elem_bytes};
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    hash = (hash ^ part[i]) * 0x9e3779b97f4a7c15u; /* any odd number: only where to look */
+  struct cached *c = &s->cache[hash >> 58];
+  const struct tsr_pattern *o = &c->pattern;
+  if (c->accesses != n_accesses || o->addr != k.addr || o->lane_bytes != k.lane_bytes ||
+      o->step_bytes != k.step_bytes || o->lanes != k.lanes || o->steps != k.steps ||
+      o->elem_bytes != k.elem_bytes) {
+    c->pattern = k;
+    c->accesses = n_accesses;
+    struct tsri_bank_ports ports = {n_accesses, s->p->ports == PORTS_2RW ? 2 : 1};
+    tsri_banks_fold(&s->banks, &k, ports, s->count, &c->use);
+  }
+  return &c->use;
+}
+
+static void count_conflicts(struct state *s, const struct tsri_bank_use *use) {
+  uint64_t *c = s->counters;
+  for (uint64_t i = 0; i < s->banks.banks; i++) {
+    s->conflicts[i] = tsri_sat_add(s->conflicts[i], use->conflicts[i]);
+    c[BANK_CONFLICT_CYCLES] = tsri_sat_add(c[BANK_CONFLICT_CYCLES], use->conflicts[i]);
+    c[BANK_CONFLICT_MAX_CYCLES] = tsr_max_u64(c[BANK_CONFLICT_MAX_CYCLES], s->conflicts[i]);
+  }
+}
+
+/* ---- the tile side: phases at once ---- */
+
+/* What is shared: bytes of the width, words of a bank.  Of each there is one lot
+ * where reads and writes share ports, one a direction where they do not. */
+enum { WIDTH = -1, BOTH = 2 };
+struct lot {
+  int64_t bank;  /* or WIDTH */
+  int direction; /* or BOTH */
+};
+
+static uint64_t share_of(const struct phase *ph, struct lot l) {
+  uint64_t n[2];
+  for (int d = READ; d <= WRITE; d++)
+    n[d] = l.bank == WIDTH ? ph->used[d] : ph->words[d][l.bank];
+  return l.direction == BOTH ? tsri_sat_add(n[READ], n[WRITE]) : n[l.direction];
+}
+
+static uint64_t per_cycle(const struct state *s, struct lot l) {
+  uint64_t n = l.bank == WIDTH ? s->bytes_per_cycle : 1;
+  return s->p->ports == PORTS_2RW ? 2 * n : n;
+}
+
+/* The first cycle after `t` at which a phase begins or ends; LATER: none. */
+static uint64_t next_change(const struct state *s, uint64_t t) {
+  uint64_t next = TSR_PHASE_LATER;
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->start_cycle > t) next = tsr_min_u64(next, ph->start_cycle);
+    if (ph->end_cycle > t) next = tsr_min_u64(next, ph->end_cycle);
+  }
+  return next;
+}
+
+/* What the phases leave in [t, t + cycles), in which none begins or ends; less than 0
+ * where promises overlap that will be kept later. */
+static tsr_i128 left_in(const struct state *s, struct lot l, uint64_t t, uint64_t cycles) {
+  tsr_i128 left = (tsr_i128)per_cycle(s, l) * cycles;
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->start_cycle > t || ph->end_cycle <= t) continue;
+    uint64_t length = ph->end_cycle - ph->start_cycle;
+    left -= (tsr_i128)(((tsr_u128)share_of(ph, l) * cycles + length - 1) / length);
+  }
+  return left;
+}
+
+/* What phases begun before `start` should have had by then and will get after it, as a
+ * negative number. */
+static tsr_i128 backlog(const struct state *s, struct lot l, uint64_t start) {
+  tsr_i128 left = 0;
+  uint64_t t = start;
+  for (int i = 0; i < PHASES; i++)
+    if (s->phase[i].end_cycle) t = tsr_min_u64(t, s->phase[i].start_cycle);
+  while (t < start) {
+    uint64_t next = tsr_min_u64(next_change(s, t), start);
+    left += left_in(s, l, t, next - t);
+    if (left > 0) left = 0; /* nobody was there to use it */
+    t = next;
+  }
+  return left;
+}
+
+/* Cycles from `start` on in which the lot serves `need` beside the phases there are. */
+static uint64_t served_in(const struct state *s, struct lot l, uint64_t start, uint64_t need) {
+  if (!need) return 0;
+  tsr_i128 missing = need - backlog(s, l, start);
+  uint64_t t = start, next;
+  for (; (next = next_change(s, t)) != TSR_PHASE_LATER; t = next) {
+    uint64_t cycles = next - t;
+    tsr_i128 left = left_in(s, l, t, cycles);
+    if (left >= missing) return t - start + (uint64_t)((missing * cycles + left - 1) / left);
+    missing -= left;
+  }
+  tsr_i128 rate = per_cycle(s, l);
+  return t - start + (uint64_t)((missing + rate - 1) / rate);
+}
+
+/* What phases that begin at `from` or later were promised by `to`. */
+static uint64_t due_in(const struct state *s, struct lot l, uint64_t from, uint64_t to) {
+  uint64_t due = 0;
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->end_cycle && ph->start_cycle >= from && ph->end_cycle <= to)
+      due = tsri_sat_add(due, share_of(ph, l));
+  }
+  return due;
+}
+
+/* The end, not before `end`, of a phase that needs `need` from `start` on, so that from
+ * cycle `from` on no more is due by any cycle than the lot serves. */
+static uint64_t end_from(const struct state *s, struct lot l, uint64_t from, uint64_t need,
+                         uint64_t end) {
+  for (int i = 0; i < PHASES; i++) {
+    uint64_t to = tsr_max_u64(s->phase[i].end_cycle, end);
+    uint64_t due = tsri_sat_add(need, due_in(s, l, from, to));
+    if (due <= tsri_sat_mul(to - from, per_cycle(s, l))) continue;
+    /* Not by `to`: where others are due then, after them. */
+    end = to > end ? to + 1 : from + tsr_ceil_div(due, per_cycle(s, l));
+    i = -1; /* all over again */
+  }
+  return end;
+}
+
+/* A phase booked after others that begin later does not break what they were promised. */
+static uint64_t kept_by(const struct state *s, struct lot l, uint64_t start, uint64_t need,
+                        uint64_t end) {
+  for (uint64_t before = 0; before != end;) {
+    before = end;
+    end = end_from(s, l, start, need, end);
+    for (int i = 0; i < PHASES; i++)
+      if (s->phase[i].end_cycle && s->phase[i].start_cycle < start)
+        end = end_from(s, l, s->phase[i].start_cycle, need, end);
+  }
+  return end;
+}
+
+/* Whether `cycles` are enough though all phases after `start` fell into them. */
+static bool is_roomy(const struct state *s, struct lot l, uint64_t start, uint64_t cycles,
+                     uint64_t need) {
+  for (int i = 0; i < PHASES; i++)
+    if (s->phase[i].end_cycle > start) need = tsri_sat_add(need, share_of(&s->phase[i], l));
+  return need <= tsri_sat_mul(cycles, per_cycle(s, l));
+}
+
+/* The phase's cycles, `cycles` or what the lots of a bank or of the width need.  One that
+ * is not known to begin meets no other. */
+static uint64_t shared(const struct state *s, const struct phase *ph, int64_t bank,
+                       uint64_t cycles) {
+  bool split = s->p->ports == PORTS_1R1W, later = ph->start_cycle == TSR_PHASE_LATER;
+  for (int d = split ? READ : BOTH; d <= (split ? WRITE : BOTH); d++) {
+    struct lot l = {bank, d};
+    uint64_t need = share_of(ph, l);
+    if (later)
+      cycles = tsr_max_u64(cycles, tsr_ceil_div(need, per_cycle(s, l)));
+    else if (!is_roomy(s, l, ph->start_cycle, cycles, need)) {
+      cycles = tsr_max_u64(cycles, served_in(s, l, ph->start_cycle, need));
+      cycles = kept_by(s, l, ph->start_cycle, need, ph->start_cycle + cycles) - ph->start_cycle;
+    }
+  }
+  return cycles;
+}
+
+/* ---- the tile side: booking ---- */
+
+/* Where the phase's words lie; without a pattern evenly.  The bursts of the DMA side pass
+ * all banks in turn, so that the busiest one holds them up. */
+static void lay(struct state *s, struct phase *ph, const struct tsri_bank_use *use) {
+  for (int d = READ; d <= WRITE; d++) {
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < s->banks.banks; i++) {
+      uint64_t n = use ? use->words[i] : tsr_ceil_div(ph->used[d], s->bytes_per_cycle);
+      ph->words[d][i] = ph->used[d] ? n : 0;
+      most = tsr_max_u64(most, use ? ph->words[d][i] : 0);
+    }
+    ph->way[d] = tsr_max_u64(ph->used[d], tsri_sat_mul(most, s->bytes_per_cycle));
+  }
+}
+
+/* The cycles of a phase that wants `cycles`. */
+static uint64_t needed(struct state *s, struct phase *ph, uint64_t cycles,
+                       const struct tsr_pattern *pattern) {
+  const struct tsri_bank_use *use = NULL;
+  if (s->banks.banks && pattern && (ph->used[READ] || ph->used[WRITE])) {
+    use = use_of(s, pattern, accesses(s, ph->used));
+    count_conflicts(s, use);
+    cycles = tsr_max_u64(cycles, use->cycles);
+  }
+  lay(s, ph, use);
+  cycles = shared(s, ph, WIDTH, cycles);
+  /* Alone, the busiest bank of each step has said all. */
+  if (ph->start_cycle == TSR_PHASE_LATER || next_change(s, ph->start_cycle) == TSR_PHASE_LATER)
+    return cycles;
+  for (uint64_t i = 0; i < s->banks.banks; i++) cycles = shared(s, ph, (int64_t)i, cycles);
+  return cycles;
+}
+
+/* A place in the ring for a phase of which nothing is known yet. */
+static struct phase *add_phase(struct state *s, uint64_t read, uint64_t write) {
+  struct phase *ph = &s->phase[s->n_phases++ % PHASES];
+  *ph = (struct phase){.used = {read, write}, .words = {ph->words[READ], ph->words[WRITE]}};
+  return ph;
+}
+
+static void set_time(struct state *s, struct phase *ph, uint64_t start, uint64_t cycles) {
+  ph->start_cycle = start;
+  ph->end_cycle = tsri_sat_add(start, cycles);
+  ph->start_fs = s->env->cycle_fs(s->env->engine, start);
+  ph->end_fs = s->env->cycle_fs(s->env->engine, ph->end_cycle);
+  ph->capacity = tsri_sat_mul(cycles, s->bytes_per_cycle);
+  s->busy_fs = tsr_max_u64(s->busy_fs, ph->end_fs);
+}
+
+/* Whether the addresses of a phase follow those of another without a gap. */
+static bool reads_on(const struct state *s, uint64_t start) {
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->used[READ] && ph->start_cycle < start && ph->end_cycle >= start) return true;
+  }
+  return false;
 }
 
 static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                      uint64_t write, const struct tsr_pattern *pattern) {
   struct state *s = vs;
-  (void)pattern;
   s->counters[READ_BYTES] += read;
   s->counters[WRITE_BYTES] += write;
-  uint64_t width = s->bytes_per_cycle;
-  if (width == TSR_UNLIMITED) return cycles;
-  uint64_t need = s->p->ports == PORTS_1R1W  ? tsr_max_u64(read, write)
-                  : s->p->ports == PORTS_1RW ? read + write
-                                             : (read + write + 1) / 2;
-  uint64_t takes = tsr_max_u64(cycles, tsr_ceil_div(need, width));
+  bool later = start_cycle == TSR_PHASE_LATER, known = s->p->latency && !later;
+  uint64_t wait = known && read && !reads_on(s, start_cycle) ? s->p->latency : 0;
+  struct phase *ph = add_phase(s, read, write);
+  ph->start_cycle = start_cycle;
+  uint64_t takes = cycles;
+  if (s->bytes_per_cycle != TSR_UNLIMITED) takes = needed(s, ph, cycles, pattern);
   s->counters[CONFLICT_CYCLES] += takes - cycles;
-  if (start_cycle != TSR_PHASE_LATER) occupy(vs, start_cycle, takes, read, write);
+  s->counters[LATENCY_CYCLES] += wait;
+  takes = tsri_sat_add(takes, wait);
+  if (!later) set_time(s, ph, start_cycle, takes);
   return takes;
 }
+
+/* The oldest phase of these bytes that waits for its time. */
+static struct phase *find_later(struct state *s, uint64_t read, uint64_t write) {
+  for (uint64_t i = 0; i < PHASES; i++) {
+    struct phase *ph = &s->phase[(s->n_phases + i) % PHASES];
+    if (ph->start_cycle == TSR_PHASE_LATER && ph->used[READ] == read &&
+        ph->used[WRITE] == write)
+      return ph;
+  }
+  return NULL;
+}
+
+static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
+                   uint64_t write) {
+  struct state *s = vs;
+  struct phase *ph = find_later(s, read, write);
+  if (!ph) {
+    ph = add_phase(s, read, write);
+    lay(s, ph, NULL);
+  }
+  set_time(s, ph, start_cycle, cycles);
+}
+
+/* ---- facts ---- */
 
 static uint64_t slot_bytes(const void *vp) {
   const struct params *p = vp;
@@ -189,21 +629,31 @@ static uint64_t slot_bytes(const void *vp) {
 static uint64_t slots(const void *vp) {
   return ((const struct params *)vp)->buffers;
 }
+static uint64_t banks(const void *vp) {
+  return ((const struct params *)vp)->banks;
+}
+static uint64_t bank_conflicts(const void *vs, uint64_t bank) {
+  const struct state *s = vs;
+  return bank < s->banks.banks ? s->conflicts[bank] : 0;
+}
 
 static const struct tsr_buffer_ops buffer = {.dma = dma,
                                              .tile = tile,
                                              .occupy = occupy,
                                              .slot_bytes = slot_bytes,
                                              .slots = slots,
-                                             .bytes_per_cycle = bytes_per_cycle};
+                                             .bytes_per_cycle = bytes_per_cycle,
+                                             .banks = banks,
+                                             .bank_conflicts = bank_conflicts};
 
 const struct tsr_component tsri_sram = {.abi = TSR_MODEL_ABI,
                                         .kind = "sram",
-                                        .doc = "scratchpad whose port a DMA engine and a "
-                                               "tile share",
+                                        .doc = "banked scratchpad whose ports DMA engines and "
+                                               "tiles share",
                                         .state_size = sizeof(struct state),
                                         .params_size = sizeof(struct params),
                                         .params = params,
                                         .counters = counters,
                                         .init = init,
+                                        .fini = fini,
                                         .buffer = &buffer};

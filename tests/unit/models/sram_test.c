@@ -1,6 +1,7 @@
 /* sram: ports, phases of the tile, the DMA side beside them. */
 #include "fake.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "sim/base/mem.h"
@@ -205,6 +206,300 @@ static void directions_share_one_port_only(void **state) {
   }
 }
 
+/* ---- phases at once ---- */
+
+/* Rows of the same start in the order of booking; each asks 100 cycles. */
+static void phases_at_once_share_the_ports(void **state) {
+  (void)state;
+  enum { N = 3 };
+  static const struct {
+    const char *ports;
+    uint64_t read[N], write[N], takes[N]; /* of 32 B a cycle and direction */
+  } rows[] = {
+      /* all full: one after the other ends */
+      {"1rw", {3200, 3200, 0}, {0, 0, 3200}, {100, 200, 300}},
+      {"1r1w", {3200, 3200, 0}, {0, 0, 3200}, {100, 200, 100}},
+      {"2rw", {3200, 3200, 0}, {0, 0, 3200}, {100, 100, 150}},
+      /* what fits beside each other costs nothing, a byte more a cycle */
+      {"1rw", {1000, 1200, 500}, {0, 0, 500}, {100, 100, 100}},
+      {"1rw", {1000, 1200, 501}, {0, 0, 500}, {100, 100, 101}},
+      {"1r1w", {1600, 1600, 0}, {0, 0, 3200}, {100, 100, 100}},
+      {"1r1w", {1600, 1601, 0}, {0, 0, 3200}, {100, 101, 100}},
+      {"2rw", {3200, 1600, 800}, {0, 0, 800}, {100, 100, 100}},
+      {"2rw", {3200, 1600, 800}, {0, 0, 801}, {100, 100, 101}},
+      /* results that are read and written */
+      {"1r1w", {1600, 800, 1600}, {0, 0, 1600}, {100, 100, 125}},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i].ports, 4, 8);
+    uint64_t conflicts = 0;
+    for (int k = 0; k < N; k++) {
+      uint64_t got = b->tile(x.state, 7, 100, rows[i].read[k], rows[i].write[k], NULL);
+      if (got != rows[i].takes[k]) fail_msg("row %zu, phase %d: %" PRIu64 " cycles", i, k, got);
+      conflicts += got - 100;
+    }
+    assert_int_equal(fake_counter(&x, "conflict_cycles"), conflicts);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* A second phase against one of [100, 200) that fills half of a port of 32 B. */
+static void a_phase_meets_those_it_overlaps(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t start, cycles, read, takes;
+  } rows[] = {
+      {0, 100, 3200, 100},   /* ends as it begins */
+      {200, 100, 3200, 100}, /* begins as it ends */
+      {150, 100, 3200, 125}, /* 50 cycles of the half, then all */
+      {150, 50, 800, 50},    {150, 50, 801, 51},
+      {0, 100, 3216, 101}, /* half a cycle beyond 100 */
+      {0, 100, 4800, 200}, /* across all of it */
+      {0, 100, 6400, 250},   {120, 10, 3200, 140},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", 4, 8);
+    assert_int_equal(b->tile(x.state, 100, 100, 1600, 0, NULL), 100);
+    assert_int_equal(b->tile(x.state, rows[i].start, rows[i].cycles, 0, 3200, NULL),
+                     tsr_max_u64(rows[i].cycles, 100));
+    uint64_t got = b->tile(x.state, rows[i].start, rows[i].cycles, rows[i].read, 0, NULL);
+    if (got != rows[i].takes) fail_msg("row %zu: %" PRIu64 " cycles", i, got);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* ---- promises ---- */
+
+enum { PROMISES = 12, PORT = 32 };
+struct promise {
+  uint64_t start, end, need;
+};
+
+static void random_promises(struct tsr_rng *r, const struct tsr_buffer_ops *b, void *sram,
+                            bool in_order, struct promise *p, uint64_t n,
+                            unsigned *lengthened) {
+  uint64_t spread = tsr_rng_range(r, 0, 300), at = 0, sum = 0, longest = 0;
+  for (uint64_t k = 0; k < n; k++) {
+    uint64_t cycles = tsr_rng_range(r, 1, 200), read = tsr_rng_range(r, 0, 3000),
+             write = tsr_rng_range(r, 0, 3000);
+    at = in_order ? at + tsr_rng_range(r, 0, spread / 5) : tsr_rng_range(r, 0, spread);
+    uint64_t takes = b->tile(sram, at, cycles, read, write, NULL);
+    uint64_t alone = tsr_max_u64(cycles, tsr_ceil_div(read + write, PORT));
+    assert_true(takes >= alone);
+    *lengthened += takes > alone;
+    p[k] = (struct promise){at, at + takes, read + write};
+    sum += p[k].need;
+    longest = tsr_max_u64(longest, at + cycles);
+  }
+  for (uint64_t k = 0; k < n; k++) /* nothing waits while the port is idle */
+    assert_true(p[k].end <= longest + tsr_ceil_div(sum, PORT) + n);
+}
+
+/* Whether between each start and each end no more is due than the port moves. */
+static bool can_be_kept(const struct promise *p, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++)
+    for (uint64_t j = 0; j < n; j++) {
+      uint64_t due = 0;
+      if (p[i].start >= p[j].end) continue;
+      for (uint64_t k = 0; k < n; k++)
+        if (p[k].start >= p[i].start && p[k].end <= p[j].end) due += p[k].need;
+      if (due > (p[j].end - p[i].start) * PORT) return false;
+    }
+  return true;
+}
+
+/* In the order in which they begin, or in any. */
+static void promises_can_be_kept(void **state) {
+  (void)state;
+  enum { SETS = 3000 };
+  struct tsr_rng r = {11};
+  unsigned lengthened = 0;
+  for (int i = 0; i < 2 * SETS; i++) {
+    struct fake f;
+    struct tsr_instance x;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, "1rw", 4, 8);
+    struct promise p[PROMISES];
+    uint64_t n = tsr_rng_range(&r, 1, PROMISES);
+    random_promises(&r, b, x.state, i < SETS, p, n, &lengthened);
+    assert_true(can_be_kept(p, n));
+    fake_drop(&x);
+    fake_close(&f);
+  }
+  assert_in_range(lengthened, SETS, 10 * SETS);
+}
+
+/* Operands and results of one machine in one scratchpad of banks. */
+static void phases_at_once_share_banks(void **state) {
+  (void)state;
+  enum { T = 100 };
+  static const struct {
+    struct tsr_pattern p, q;
+    uint64_t takes;
+  } rows[] = {
+      /* 4 banks of 8 B: bank 0 and bank 1 */
+      {{0, 0, 32, 1, T, 8}, {8, 0, 32, 1, T, 8}, T},
+      /* both bank 0 */
+      {{0, 0, 32, 1, T, 8}, {64, 0, 32, 1, T, 8}, 2 * T},
+      /* banks in turn, from different ones: a quarter of each bank each */
+      {{0, 0, 8, 1, T, 8}, {0, 0, 8, 1, T, 8}, T},
+      {{0, 8, 32, 2, T, 8}, {16, 8, 32, 2, T, 8}, T},
+      {{0, 8, 32, 2, T, 8}, {8, 8, 32, 2, T, 8}, 2 * T},
+      /* all banks each cycle: nothing is left */
+      {{0, 8, 32, 4, T, 8}, {0, 0, 8, 1, T, 8}, T + T / 4},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    fake_open(&f, 1000000000);
+    fake_make(&f, &x, "sram", "{size: 64KiB, banks: 4, width: 8B, ports: 1rw, layout: row}",
+              NULL, NULL, NULL);
+    const struct tsr_buffer_ops *b = x.ops->buffer;
+    assert_int_equal(b->tile(x.state, 0, T, rows[i].p.lanes * T * 8 / 4, 0, &rows[i].p), T);
+    uint64_t got = b->tile(x.state, 0, T, 8, 0, &rows[i].q);
+    if (got != rows[i].takes) fail_msg("row %zu: %" PRIu64 " cycles", i, got);
+    assert_int_equal(fake_counter(&x, "conflict_cycles"), got - T);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* The DMA side finds what all phases use together, and each until it ends. */
+static void the_dma_side_gets_what_all_phases_leave(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t read[3], cycles[3]; /* from cycle 0, of 32 B a cycle */
+    uint64_t at, wait;           /* of 32 B, ns */
+  } rows[] = {
+      {{800, 0, 800}, {100, 100, 100}, 0, 1},  /* half */
+      {{800, 1600, 0}, {100, 100, 100}, 0, 3}, /* three quarters */
+      {{800, 800, 800}, {100, 100, 100}, 0, 3},
+      {{1600, 0, 1600}, {100, 100, 100}, 0, 100},  /* whole */
+      {{1600, 800, 0}, {100, 50, 100}, 0, 50 + 1}, /* whole until 50, then half */
+      {{1600, 800, 0}, {100, 50, 100}, 60, 1},
+      {{1600, 800, 0}, {100, 50, 100}, 100, 0},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, "1r1w", 4, 8);
+    for (int k = 0; k < 3; k++)
+      assert_int_equal(b->tile(x.state, 0, rows[i].cycles[k], rows[i].read[k], 0, NULL),
+                       rows[i].cycles[k]);
+    uint64_t waited = 0;
+    (void)fake_move(&x, 32, false, rows[i].at * NS, &waited);
+    if (waited != rows[i].wait * NS) fail_msg("row %zu: waited %" PRIu64 " fs", i, waited);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* A phase that waits at a gate is in nobody's way before it is told when. */
+static void a_later_phase_counts_from_its_start(void **state) {
+  (void)state;
+  static const char *const layouts[] = {"stream", "row"};
+  for (size_t i = 0; i < LEN(layouts); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    char text[128];
+    snprintf(text, sizeof text, "{size: 64KiB, banks: 4, width: 8B, ports: 1rw, layout: %s}",
+             layouts[i]);
+    fake_open(&f, 1000000000);
+    fake_make(&f, &x, "sram", text, NULL, NULL, NULL);
+    const struct tsr_buffer_ops *b = x.ops->buffer;
+    struct tsr_pattern all = {0, 8, 32, 4, 100, 8}, one = {0, 0, 32, 1, 100, 8};
+    assert_int_equal(b->tile(x.state, TSR_PHASE_LATER, 100, 3200, 0, &all), 100);
+    assert_int_equal(b->tile(x.state, TSR_PHASE_LATER, 100, 3201, 0, &all), 101);
+    assert_int_equal(b->tile(x.state, 0, 100, 800, 0, &one), 100);
+    uint64_t waited = 0;
+    (void)fake_move(&x, 32, false, 400 * NS, &waited);
+    assert_int_equal(waited, 0);
+    b->occupy(x.state, 500, 100, 3200, 0);
+    assert_int_equal(b->tile(x.state, 500, 100, 800, 0, &one), i ? 200 : 125);
+    (void)fake_move(&x, 32, false, 550 * NS, &waited);
+    assert_true(waited >= 50 * NS);
+    assert_int_equal(fake_counter(&x, "read_bytes"), 3200 + 3201 + 2 * 800 + 2 * 32);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* ---- latency ---- */
+
+/* Phases of one scratchpad in the order of booking, 20 cycles each. */
+static void latency_shows_after_a_gap(void **state) {
+  (void)state;
+  static const struct {
+    const char *width;
+    uint64_t latency;
+    uint64_t start[3], read[3], takes[3];
+  } rows[] = {
+      {"8B", 0, {0, 20, 50}, {8, 8, 8}, {20, 20, 20}},
+      {"8B", 5, {0, 25, 45}, {8, 8, 8}, {25, 20, 20}}, /* on and on: once */
+      {"8B", 5, {0, 26, 52}, {8, 8, 8}, {25, 25, 25}}, /* a cycle between */
+      {"8B", 5, {0, 10, 25}, {8, 8, 8}, {25, 20, 20}}, /* beside it, then on */
+      {"8B", 5, {3, 3, 28}, {8, 8, 8}, {25, 25, 20}},  /* two that begin together */
+      {"8B", 5, {0, 25, 45}, {0, 8, 8}, {20, 25, 20}}, /* a write has none */
+      {"unlimited", 5, {0, 25, 46}, {8, 8, 8}, {25, 20, 25}},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    char text[128];
+    snprintf(text, sizeof text, "{size: 64KiB, width: %s, latency: %" PRIu64 "}", rows[i].width,
+             rows[i].latency);
+    fake_open(&f, 1000000000);
+    fake_make(&f, &x, "sram", text, NULL, NULL, NULL);
+    uint64_t sum = 0;
+    for (int k = 0; k < 3; k++) {
+      uint64_t got =
+          x.ops->buffer->tile(x.state, rows[i].start[k], 20, rows[i].read[k], 8, NULL);
+      if (got != rows[i].takes[k]) fail_msg("row %zu, phase %d: %" PRIu64, i, k, got);
+      sum += got - 20;
+    }
+    assert_int_equal(fake_counter(&x, "latency_cycles"), sum);
+    assert_int_equal(fake_counter(&x, "conflict_cycles"), 0);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
+/* Of a train that the DMA side reads every unit comes later, none takes the port longer. */
+static void the_dma_side_reads_later_and_writes_at_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *width;
+    uint64_t clock_hz;
+    bool write;
+    uint64_t first, next; /* fs, of units of 32 B */
+  } rows[] = {
+      {"32B", 1000000000, false, 6 * NS, 7 * NS},
+      {"32B", 1000000000, true, 1 * NS, 2 * NS},
+      {"unlimited", 1000000000, false, 5 * NS, 5 * NS},
+      {"unlimited", 1000000000, true, 0, 0},
+      {"32B", 2000000000, false, 3 * NS, 3 * NS + NS / 2},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct fake f;
+    struct tsr_instance x;
+    char text[128];
+    snprintf(text, sizeof text, "{size: 64KiB, width: %s, latency: 5}", rows[i].width);
+    fake_open(&f, rows[i].clock_hz);
+    fake_make(&f, &x, "sram", text, NULL, NULL, NULL);
+    uint64_t time[2] = {0, 0};
+    assert_int_equal(x.ops->buffer->dma(x.state, 32, rows[i].write, 2, time), 0);
+    assert_int_equal(time[0], rows[i].first);
+    assert_int_equal(time[1], rows[i].next);
+    fake_drop(&x);
+    fake_close(&f);
+  }
+}
+
 static void unlimited_ports_never_wait(void **state) {
   (void)state;
   struct fake f;
@@ -232,6 +527,14 @@ int main(void) {
       cmocka_unit_test(the_dma_side_alone_moves_at_the_port_rate),
       cmocka_unit_test(a_train_is_its_units_one_by_one),
       cmocka_unit_test(directions_share_one_port_only),
+      cmocka_unit_test(phases_at_once_share_the_ports),
+      cmocka_unit_test(a_phase_meets_those_it_overlaps),
+      cmocka_unit_test(promises_can_be_kept),
+      cmocka_unit_test(phases_at_once_share_banks),
+      cmocka_unit_test(the_dma_side_gets_what_all_phases_leave),
+      cmocka_unit_test(a_later_phase_counts_from_its_start),
+      cmocka_unit_test(latency_shows_after_a_gap),
+      cmocka_unit_test(the_dma_side_reads_later_and_writes_at_once),
       cmocka_unit_test(unlimited_ports_never_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
