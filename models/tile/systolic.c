@@ -124,7 +124,7 @@ struct load {
 /* The present fold's schedule, in cycles; spans are reported when it is settled. */
 struct plan {
   struct tsri_fold f;
-  struct tsr_instance *results; /* scratchpad that they are written to */
+  struct tsr_instance *results; /* scratchpad whose port waits for the gate, or NULL */
   uint64_t acc_bytes;           /* of the fold's partial sums, once */
   struct load load;             /* before the stream; nothing when it was done before */
   uint64_t start;               /* of the stream */
@@ -239,13 +239,17 @@ static uint64_t phase(struct state *s, const struct use *u, uint64_t start, uint
   return b->ops->buffer->tile(b->state, start, cycles, u->read, u->write, known ? &t : NULL);
 }
 
-/* Two operands at once; in one scratchpad they are one use of its port, and where the
- * accesses of both fall is no pattern. */
+static bool share(const struct state *s, enum tsri_operand a, enum tsri_operand b) {
+  return buffer_of(s, a) == buffer_of(s, b);
+}
+
+/* Two operands at once; in one scratchpad they are one use of its port, from the first
+ * one's start on, and where the accesses of both fall is no pattern. */
 static uint64_t phase2(struct state *s, const struct use *u, const struct use *v,
                        uint64_t start, uint64_t start_v, uint64_t cycles) {
-  struct tsr_instance *b = buffer_of(s, u->operand);
-  if (b != buffer_of(s, v->operand))
+  if (!share(s, u->operand, v->operand))
     return tsr_max_u64(phase(s, u, start, cycles), phase(s, v, start_v, cycles));
+  struct tsr_instance *b = buffer_of(s, u->operand);
   return b->ops->buffer->tile(b->state, start, cycles, u->read + v->read, u->write + v->write,
                               NULL);
 }
@@ -266,7 +270,7 @@ static uint64_t stream_cycles(struct state *s, uint64_t start) {
 static void occupy_results(struct state *s) {
   const struct plan *p = &s->plan;
   struct tsr_instance *c = p->results;
-  if (!stationary(s)) return; /* os: when they are captured */
+  if (!c) return; /* os: when they are captured; or with the stream that they share with */
   c->ops->buffer->occupy(c->state, now_cycle(s), p->T, p->f.first_k ? 0 : p->acc_bytes,
                          p->acc_bytes);
 }
@@ -516,7 +520,8 @@ static void run_fold(void *arg) {
   uint64_t from = asked_at(s);
   s->settling = closed;
   s->plan.f = s->f;
-  s->plan.results = buffer_of(s, TSRI_C);
+  bool apart = stationary(s) && !share(s, s->array.flow->streamed, TSRI_C);
+  s->plan.results = apart ? buffer_of(s, TSRI_C) : NULL;
   s->plan.acc_bytes = tsri_fold_bytes(&s->array, s->req, &s->f, TSRI_C);
   if (preloads(s))
     plan_preload(s, from);

@@ -336,7 +336,7 @@ static void operands_in_one_scratchpad_share_its_port(void **state) {
 
 /* A scratchpad that notes what it is asked for. */
 struct notes {
-  size_t n;
+  size_t n, occupied;
   struct {
     bool known;
     struct tsr_pattern t;
@@ -354,6 +354,48 @@ static uint64_t note(void *state, uint64_t start, uint64_t cycles, uint64_t read
   if (t) s->phase[s->n].t = *t;
   s->n++;
   return cycles;
+}
+
+static void note_occupied(void *state, uint64_t start, uint64_t cycles, uint64_t read,
+                          uint64_t write) {
+  struct notes *s = state;
+  assert_int_equal(start, 99); /* when the gate opened */
+  assert_int_equal(cycles, 20);
+  assert_int_equal(read, 0);
+  assert_int_equal(write, 20 * 8 * 4);
+  s->occupied++;
+}
+
+/* What waits for a gate takes its port later; what shares the stream's, with it. */
+static void results_behind_a_gate_take_their_port_once(void **state) {
+  (void)state;
+  static const struct tsr_buffer_ops buffer = {.tile = note, .occupy = note_occupied};
+  static const struct tsr_component noting = {
+      .abi = TSR_MODEL_ABI, .kind = "sram.notes", .buffer = &buffer};
+  static const struct {
+    int flow;
+    bool shared;
+    size_t phases, later; /* of the scratchpad of c; os: the stream, then the drain */
+  } rows[] = {{WS, false, 1, 1}, {WS, true, 1, 0}, {OS, false, 1, 0}, {OS, true, 2, 0}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct array x = {rows[i].flow, rows[i].flow == OS ? 20 : 8, 8, true, false, false};
+    struct notes notes[3] = {0};
+    struct tsr_instance s[3];
+    for (int j = 0; j < 3; j++)
+      s[j] = (struct tsr_instance){.ops = &noting, .state = &notes[j]};
+    struct ask a = mm(20, 8, 8);
+    a.req.mm.gated = true;
+    a.req.mm.b.buffer = &s[1];
+    a.req.mm.c.buffer = &s[2];
+    a.req.mm.a.buffer = &s[rows[i].shared ? 2 : 0];
+    struct rig r;
+    rig_open(&r, &x, FREE, FREE, FREE);
+    fake_at(&r.f, 99 * NS, open_gate, &r.tile);
+    rig_run(&r, &a, 1);
+    assert_int_equal(notes[2].n, rows[i].phases);
+    assert_int_equal(notes[2].occupied, rows[i].later);
+    rig_close(&r);
+  }
 }
 
 static void the_scratchpad_is_told_where_accesses_fall(void **state) {
@@ -418,6 +460,7 @@ int main(void) {
       cmocka_unit_test(a_preload_right_before_changes_nothing),
       cmocka_unit_test(sparse_products_take_half_and_move_what_is_kept),
       cmocka_unit_test(operands_in_one_scratchpad_share_its_port),
+      cmocka_unit_test(results_behind_a_gate_take_their_port_once),
       cmocka_unit_test(the_scratchpad_is_told_where_accesses_fall),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
