@@ -24,31 +24,33 @@
  * result would be written (os: after the first fold; ws, is: `rows` cycles into the
  * first stream) until `open`.
  *
- * A scratchpad whose port is too slow lengthens the phase it feeds. */
+ * A preload request loads what the next request holds first, so that this one does not
+ * wait for it: without weight_preload the array stands until it is loaded, with it the
+ * load goes behind the stream before.
+ *
+ * `rule: onnxim` (SRC:onnxim, with weight_preload) has three other figures: a stream
+ * takes at least 4 cycles; a load that meets an array that has drained takes
+ * 2 rows - 1; one that does not began with the stream before, whenever it was asked
+ * for.  So folds follow each other after max(T, 4, rows), and F of them take
+ * 2 rows - 1 + (F - 1) max(T, 4, rows) + max(T, 4) + rows + cols - 2.
+ *
+ * A scratchpad whose port is too slow lengthens the phase it feeds.  Operands are where
+ * the request's views say, or else behind the ports a, b, c; those of one phase that
+ * share a scratchpad share its port. */
 #include "models/models_int.h"
+#include "models/tile/fold.h"
 
-enum dataflow { OS, WS, IS };
 enum drain { OVERLAP, SERIAL };
-enum { DIM_M, DIM_N, DIM_K };
-enum { BUF_A, BUF_B, BUF_C };
+enum rule { RULE_ARRAY, RULE_ONNXIM };
+enum { ONNXIM_STREAM_MIN = 4 };
 
-static const char *const dataflow_names[] = {"os", "ws", "is", NULL};
+static const char *const dataflow_names[] = {"os", "ws", "is", NULL}; /* as tsri_flows */
 static const char *const drain_names[] = {"overlap", "serial", NULL};
-
-struct flow {
-  int rows, cols, stream; /* DIM_*: what lies along the array, what streams */
-  bool stationary;        /* an operand is loaded before the stream */
-  int held, streamed;     /* BUF_*: the operand that is held, the one that streams */
-};
-static const struct flow flows[] = {
-    [OS] = {DIM_M, DIM_N, DIM_K, false, -1, BUF_A},
-    [WS] = {DIM_K, DIM_N, DIM_M, true, BUF_B, BUF_A},
-    [IS] = {DIM_K, DIM_M, DIM_N, true, BUF_A, BUF_B},
-};
+static const char *const rule_names[] = {"array", "onnxim", NULL};
 
 struct params {
   uint64_t rows, cols;
-  int dataflow, drain;
+  int dataflow, drain, rule;
   bool preload;
 };
 
@@ -94,6 +96,14 @@ static const struct tsr_param params[] = {
      .uncertainty = "exact",
      .doc = "whether os results leave during the next fold or before it",
      .src = "SRC:assumed"},
+    {.key = "rule",
+     .type = TSR_PARAM_ENUM,
+     .names = rule_names,
+     .def = "array",
+     .offset = offsetof(struct params, rule),
+     .uncertainty = "exact",
+     .doc = "how loads and streams follow: as in the array, or as ONNXim counts (ws, is)",
+     .src = "SRC:onnxim"},
     {.key = NULL}};
 
 enum { FOLDS, ACTIVE_CYCLES, SLOTS, SLOTS_USED, MACS, CONFLICTS };
@@ -106,24 +116,25 @@ static const struct tsr_counter counters[] = {
     {"conflict_cycles", TSR_COUNTER_SUM, "cycles by which scratchpad ports lengthened folds"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
-struct fold {                  /* clipped extents of the present fold */
-  uint64_t rows, cols, stream; /* elements along each axis */
-  uint64_t T;                  /* cycles of the stream */
-  bool first_k, last_k;        /* no partial sum comes in; the sum is complete */
+/* A stationary operand's load, in cycles. */
+struct load {
+  uint64_t start, S, S0; /* its length, with and without the port's delay */
 };
 
 /* The present fold's schedule, in cycles; spans are reported when it is settled. */
 struct plan {
-  struct fold f;
-  uint32_t acc_bytes;
-  uint64_t start; /* of the stationary operand's load, or of the stream */
-  uint64_t S, S0; /* its load with and without the port's delay */
-  uint64_t T, T0; /* the stream, with and without it */
-  uint64_t gate;  /* when the first result would be written */
+  struct tsri_fold f;
+  struct tsr_instance *results; /* scratchpad whose port waits for the gate, or NULL */
+  uint64_t acc_bytes;           /* of the fold's partial sums, once */
+  struct load load;             /* before the stream; nothing when it was done before */
+  uint64_t start;               /* of the stream */
+  uint64_t T, T0;               /* the stream, with and without the ports' delay */
+  uint64_t gate;                /* when the first result would be written */
 };
 
 struct state {
   const struct params *p;
+  struct tsri_array array;
   const struct tsr_env *env;
   uint64_t *counters;
   struct tsr_instance *self, *buf[3];
@@ -131,10 +142,9 @@ struct state {
   struct tsr_ticket *ticket, *next_ticket, *draining[TSR_TICKETS_MAX];
   uint64_t n_tickets, n_consumed, n_done; /* ring positions in draining */
   uint64_t last_consumed, last_done;      /* cycles: requests end in order */
-  /* position in the request */
-  uint64_t group, row0, col0;
-  bool finished; /* the present fold is the request's last */
-  struct fold f;
+  struct tsri_place place;                /* in the request */
+  bool finished;                          /* the present fold is the request's last */
+  struct tsri_fold f;
   /* the array's time, in cycles */
   uint64_t free;                               /* the next fold may start (os, no preload) */
   uint64_t drain_end;                          /* os: the shadow register is empty again */
@@ -143,6 +153,8 @@ struct state {
   uint64_t held_start, held; /* what the ports added to it, not reported yet */
   uint64_t drain_start;      /* of the latest fold: its last product has entered */
   uint64_t resume;           /* the array stood still until then */
+  bool loaded;               /* by a preload request: what the next fold holds */
+  struct load load;          /* … and when */
   /* gates */
   struct plan plan;
   uint64_t gated, opened; /* requests gated and gates opened, so far */
@@ -153,11 +165,20 @@ struct state {
   uint64_t deferred_cycle;
 };
 
+static struct tsri_array array_of(const struct params *p) {
+  return (struct tsri_array){&tsri_flows[p->dataflow], p->rows, p->cols};
+}
+
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
                             struct tsr_err *err) {
-  (void)err;
   struct state *s = vs;
   s->p = vp;
+  if (s->p->rule == RULE_ONNXIM && !(s->p->preload && tsri_flows[s->p->dataflow].stationary))
+    return tsr_err_set(err, TSR_INPUT,
+                       "rule 'onnxim' does not fit the tile; expected dataflow ws or is with "
+                       "weight_preload, got %s %s it",
+                       dataflow_names[s->p->dataflow], s->p->preload ? "with" : "without");
+  s->array = array_of(s->p);
   s->env = w->env;
   s->self = w->self;
   s->counters = w->self->counters;
@@ -165,11 +186,11 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   return TSR_OK;
 }
 
-static const struct flow *flow_of(const struct params *p) {
-  return &flows[p->dataflow];
+static bool stationary(const struct state *s) {
+  return s->array.flow->stationary;
 }
 static bool preloads(const struct state *s) {
-  return s->p->preload && flow_of(s->p)->stationary;
+  return s->p->preload && stationary(s);
 }
 static uint64_t skew(const struct params *p) {
   return p->rows + p->cols - 2;
@@ -184,98 +205,103 @@ static void span(struct state *s, enum tsr_span_state st, uint64_t start, uint64
   if (cycles) s->env->span(s->env->engine, s->self->unit, st, start, cycles);
 }
 
-/* Elements of k that one array row holds or that stream in one cycle. */
-static uint64_t span_of(const struct params *p, const struct flow *fl, uint32_t rate,
-                        bool rows) {
-  uint64_t n = rows ? p->rows : p->cols;
-  return (rows ? fl->rows : fl->cols) == DIM_K ? n * rate : n;
+/* Cycles of a fold's stream, ports apart. */
+static uint64_t stream_rule(const struct params *p, uint64_t T) {
+  return p->rule == RULE_ONNXIM ? tsr_max_u64(T, ONNXIM_STREAM_MIN) : T;
 }
 
 static void set_fold(struct state *s) {
-  const struct flow *fl = flow_of(s->p);
-  const struct tsr_mm_req *q = s->req;
-  const uint64_t dim[3] = {q->m, q->n, q->k};
-  uint64_t r = span_of(s->p, fl, q->rate, true), c = span_of(s->p, fl, q->rate, false);
-  s->f.rows = tsr_min_u64(r, dim[fl->rows] - s->row0);
-  s->f.cols = tsr_min_u64(c, dim[fl->cols] - s->col0);
-  s->f.stream = dim[fl->stream];
-  s->f.T = fl->stream == DIM_K ? tsr_ceil_div(s->f.stream, q->rate) : s->f.stream;
-  bool k_rows = fl->rows == DIM_K;
-  s->f.first_k = q->first && (!k_rows || s->row0 == 0);
-  s->f.last_k = q->last && (!k_rows || s->row0 + s->f.rows == dim[DIM_K]);
+  tsri_fold_at(&s->array, s->req, &s->place, &s->f);
+  s->f.T = stream_rule(s->p, s->f.T);
 }
 
-/* Moves to the next fold: columns outer, rows inner, groups outermost. */
-static bool next_fold(struct state *s) {
-  const struct flow *fl = flow_of(s->p);
-  const uint64_t dim[3] = {s->req->m, s->req->n, s->req->k};
-  s->row0 += span_of(s->p, fl, s->req->rate, true);
-  if (s->row0 < dim[fl->rows]) return true;
-  s->row0 = 0;
-  s->col0 += span_of(s->p, fl, s->req->rate, false);
-  if (s->col0 < dim[fl->cols]) return true;
-  s->col0 = 0;
-  return ++s->group < s->req->groups;
+/* ---- scratchpads ---- */
+
+static struct tsr_instance *buffer_of(const struct state *s, enum tsri_operand o) {
+  struct tsr_instance *b = tsri_view(s->req, o)->buffer;
+  return b ? b : s->buf[o];
 }
 
-static uint64_t tile_phase(struct state *s, int buf, uint64_t start, uint64_t cycles,
-                           uint64_t read, uint64_t write) {
-  struct tsr_instance *b = s->buf[buf];
-  return b->ops->buffer->tile(b->state, start, cycles, read, write, NULL);
+/* What an operand's port moves in a phase. */
+struct use {
+  enum tsri_operand operand;
+  uint64_t read, write;
+};
+
+static struct use reads(const struct state *s, enum tsri_operand o) {
+  return (struct use){.operand = o, .read = tsri_fold_bytes(&s->array, s->req, &s->f, o)};
 }
 
-/* Bytes of an operand that a fold touches. */
-static uint64_t operand_bytes(const struct state *s, int buf, uint64_t elems) {
-  return elems * (buf == BUF_A ? s->req->a_bytes : s->req->b_bytes);
+static uint64_t phase(struct state *s, const struct use *u, uint64_t start, uint64_t cycles) {
+  struct tsr_instance *b = buffer_of(s, u->operand);
+  struct tsr_pattern t;
+  bool known = tsri_fold_pattern(&s->array, s->req, &s->f, u->operand, &t);
+  return b->ops->buffer->tile(b->state, start, cycles, u->read, u->write, known ? &t : NULL);
+}
+
+static bool share(const struct state *s, enum tsri_operand a, enum tsri_operand b) {
+  return buffer_of(s, a) == buffer_of(s, b);
+}
+
+/* Two operands at once; in one scratchpad they are one use of its port, from the first
+ * one's start on, and where the accesses of both fall is no pattern. */
+static uint64_t phase2(struct state *s, const struct use *u, const struct use *v,
+                       uint64_t start, uint64_t start_v, uint64_t cycles) {
+  if (!share(s, u->operand, v->operand))
+    return tsr_max_u64(phase(s, u, start, cycles), phase(s, v, start_v, cycles));
+  struct tsr_instance *b = buffer_of(s, u->operand);
+  return b->ops->buffer->tile(b->state, start, cycles, u->read + v->read, u->write + v->write,
+                              NULL);
 }
 
 /* The stream's cycles, lengthened by the ports that feed it. */
 static uint64_t stream_cycles(struct state *s, uint64_t start) {
-  const struct flow *fl = flow_of(s->p);
-  const struct fold *f = &s->f;
-  uint64_t T = f->T;
-  if (!fl->stationary) {
-    uint64_t a =
-        tile_phase(s, BUF_A, start, T, operand_bytes(s, BUF_A, f->rows * f->stream), 0);
-    uint64_t b =
-        tile_phase(s, BUF_B, start, T, operand_bytes(s, BUF_B, f->cols * f->stream), 0);
-    return tsr_max_u64(a, b);
+  if (!stationary(s)) {
+    struct use a = reads(s, TSRI_A), b = reads(s, TSRI_B);
+    return phase2(s, &a, &b, start, start, s->f.T);
   }
-  uint64_t in = tile_phase(s, fl->streamed, start, T,
-                           operand_bytes(s, fl->streamed, f->rows * f->stream), 0);
-  uint64_t acc = f->stream * f->cols * s->req->acc_bytes;
-  uint64_t out =
-      tile_phase(s, BUF_C, s->settling ? TSR_PHASE_LATER : start, T, f->first_k ? 0 : acc, acc);
-  return tsr_max_u64(in, out);
+  uint64_t acc = tsri_fold_bytes(&s->array, s->req, &s->f, TSRI_C);
+  struct use in = reads(s, s->array.flow->streamed);
+  struct use out = {TSRI_C, s->f.first_k ? 0 : acc, acc};
+  return phase2(s, &in, &out, start, s->settling ? TSR_PHASE_LATER : start, s->f.T);
 }
 
 /* The results' port, once the gate has let the fold at hand go. */
 static void occupy_results(struct state *s) {
-  const struct fold *f = &s->plan.f;
-  if (!flow_of(s->p)->stationary) return; /* os: when they are captured */
-  struct tsr_instance *c = s->buf[BUF_C];
-  uint64_t acc = f->stream * f->cols * s->plan.acc_bytes;
-  c->ops->buffer->occupy(c->state, now_cycle(s), s->plan.T, f->first_k ? 0 : acc, acc);
+  const struct plan *p = &s->plan;
+  struct tsr_instance *c = p->results;
+  if (!c) return; /* os: when they are captured; or with the stream that they share with */
+  c->ops->buffer->occupy(c->state, now_cycle(s), p->T, p->f.first_k ? 0 : p->acc_bytes,
+                         p->acc_bytes);
 }
 
-static uint64_t load_cycles(struct state *s, uint64_t start) {
-  const struct flow *fl = flow_of(s->p);
-  if (!fl->stationary) return 0;
-  return tile_phase(s, fl->held, start, s->p->rows,
-                    operand_bytes(s, fl->held, s->f.rows * s->f.cols), 0);
+/* The load of the present fold's stationary operand, asked for at cycle `from`. */
+static struct load load_at(struct state *s, uint64_t from) {
+  if (!stationary(s)) return (struct load){.start = from};
+  struct load l = {.start = from, .S0 = s->p->rows};
+  if (s->p->preload && s->streamed) l.start = tsr_max_u64(from, s->stream_start);
+  if (s->p->rule == RULE_ONNXIM) {
+    if (!s->streamed || from >= s->drain_start + skew(s->p))
+      l.S0 = 2 * s->p->rows - 1;
+    else
+      l.start = s->stream_start;
+  }
+  struct use in = reads(s, s->array.flow->held);
+  l.S = l.S0 + phase(s, &in, l.start, s->p->rows) - s->p->rows;
+  return l;
 }
 
 static void count(struct state *s, uint64_t stream, uint64_t conflicts) {
-  const struct fold *f = &s->f;
-  const struct flow *fl = flow_of(s->p);
+  const struct tsri_fold *f = &s->f;
+  const struct tsri_flow *fl = s->array.flow;
   uint64_t *c = s->counters;
   c[ACTIVE_CYCLES] += stream;
   c[CONFLICTS] += conflicts;
   c[MACS] += f->rows * f->cols * f->stream;
-  if (fl->stream == DIM_K && !f->last_k) return; /* the fold goes on with the next k */
+  if (fl->stream == TSRI_K && !f->last_k) return; /* the fold goes on with the next k */
   c[FOLDS]++;
   c[SLOTS] += s->p->rows * s->p->cols;
-  uint64_t rows = fl->rows == DIM_K ? tsr_ceil_div(f->rows, s->req->rate) : f->rows;
+  uint64_t rows = fl->rows == TSRI_K ? tsr_ceil_div(f->rows, s->req->rate) : f->rows;
   c[SLOTS_USED] += rows * f->cols;
 }
 
@@ -330,21 +356,21 @@ static uint64_t report_stream(struct state *s, uint64_t start, uint64_t before,
 
 static void plan_serial(struct state *s) {
   struct plan *p = &s->plan;
-  bool os = !flow_of(s->p)->stationary;
-  p->start = tsr_max_u64(s->free, now_cycle(s));
-  p->S = load_cycles(s, p->start);
-  p->S0 = os ? 0 : s->p->rows;
+  uint64_t from = tsr_max_u64(s->free, now_cycle(s));
+  p->load = s->loaded ? (struct load){.start = from} : load_at(s, from);
+  s->loaded = false;
+  p->start = from + p->load.S;
   p->T0 = s->f.T;
-  p->T = stream_cycles(s, p->start + p->S);
-  p->gate = p->start + p->S + (os ? p->T + skew(s->p) : s->p->rows - 1);
+  p->T = stream_cycles(s, p->start);
+  p->gate = p->start + (stationary(s) ? s->p->rows - 1 : p->T + skew(s->p));
 }
 
 /* os results leave through the shadow register once it is empty; returns when they
  * are in the scratchpad.  *end, of the fold, moves. */
 static uint64_t capture(struct state *s, uint64_t *end) {
   uint64_t rows = s->p->rows, hold = s->drain_end > *end ? s->drain_end - *end : 0;
-  uint64_t bytes = s->f.rows * s->f.cols * s->req->acc_bytes;
-  uint64_t leave = tile_phase(s, BUF_C, *end + hold, rows, 0, bytes);
+  struct use out = {TSRI_C, 0, tsri_fold_bytes(&s->array, s->req, &s->f, TSRI_C)};
+  uint64_t leave = phase(s, &out, *end + hold, rows);
   span(s, TSR_SPAN_CONFLICT, *end, hold);
   *end += hold;
   s->drain_end = *end + leave;
@@ -358,24 +384,27 @@ static uint64_t capture(struct state *s, uint64_t *end) {
   return s->drain_end;
 }
 
+static void report_load(struct state *s, const struct load *l) {
+  span(s, TSR_SPAN_FILL, l->start, l->S0);
+  span(s, TSR_SPAN_CONFLICT, l->start + l->S0, l->S - l->S0);
+}
+
 static void settle_serial(struct state *s, uint64_t stall) {
   const struct plan *p = &s->plan;
-  bool os = !flow_of(s->p)->stationary;
+  bool os = !stationary(s);
   uint64_t tail = os && !s->f.last_k ? 0 : skew(s->p);
-  span(s, TSR_SPAN_FILL, p->start, p->S0);
-  span(s, TSR_SPAN_CONFLICT, p->start + p->S0, p->S - p->S0);
-  uint64_t stream = p->start + p->S, in_stream = os ? 0 : stall;
-  uint64_t end = report_stream(s, stream, s->p->rows - 1, in_stream);
+  report_load(s, &p->load);
+  uint64_t end = report_stream(s, p->start, s->p->rows - 1, os ? 0 : stall);
   span(s, TSR_SPAN_CONFLICT, end, p->T - p->T0);
   end += p->T - p->T0;
   if (!os && p->T0 <= s->p->rows - 1) end += stall; /* stood still while draining */
   span(s, TSR_SPAN_DRAIN, end, tail);
   end += tail;
   if (os) end += stall;
-  count(s, p->T, (p->S - p->S0) + (p->T - p->T0));
+  count(s, p->T, (p->load.S - p->load.S0) + (p->T - p->T0));
   uint64_t done = os && s->f.last_k ? capture(s, &end) : end;
   s->free = end;
-  s->finished = !next_fold(s);
+  s->finished = !tsri_fold_next(&s->array, s->req, &s->place);
   if (!s->finished) {
     at(s, s->free, run_fold);
     return;
@@ -398,20 +427,22 @@ static uint64_t report_held(struct state *s, uint64_t fill) {
 
 static void plan_preload(struct state *s, uint64_t from) {
   struct plan *p = &s->plan;
-  if (s->streamed) from = tsr_max_u64(from, s->stream_start);
-  p->S0 = s->p->rows;
-  p->S = load_cycles(s, from);
-  p->start = from + p->S;
+  const struct load *l = &p->load;
+  p->load = s->loaded ? s->load : load_at(s, from);
+  s->loaded = false;
+  uint64_t ready = l->start + l->S;
+  p->start = tsr_max_u64(from, ready);
   if (s->streamed) p->start = tsr_max_u64(p->start, tsr_max_u64(s->stream_end, s->resume));
+  if (ready < s->resume) ready = p->start; /* what the stall has cost shows before it */
   /* What preloading cannot hide is fill: first the cycles by which a port lengthened
    * the stream before, then the gap. */
-  uint64_t fill = !s->streamed ? p->S0 : p->S0 > s->stream_T ? p->S0 - s->stream_T : 0;
+  uint64_t fill = !s->streamed ? l->S0 : l->S0 > s->stream_T ? l->S0 - s->stream_T : 0;
   fill -= report_held(s, fill);
-  uint64_t gap = s->streamed ? p->start - s->stream_end : p->start - from;
+  uint64_t idle = s->streamed ? s->stream_end : l->start, gap = ready > idle ? ready - idle : 0;
   fill = tsr_min_u64(fill, gap);
-  uint64_t late = tsr_min_u64(p->S - p->S0, gap - fill); /* by the port */
-  span(s, TSR_SPAN_CONFLICT, p->start - fill - late, late);
-  span(s, TSR_SPAN_FILL, p->start - fill, fill);
+  uint64_t late = tsr_min_u64(l->S - l->S0, gap - fill); /* by the port */
+  span(s, TSR_SPAN_CONFLICT, ready - fill - late, late);
+  span(s, TSR_SPAN_FILL, ready - fill, fill);
   p->T0 = s->f.T;
   p->T = stream_cycles(s, p->start);
   p->gate = p->start + s->p->rows - 1;
@@ -419,7 +450,7 @@ static void plan_preload(struct state *s, uint64_t from) {
   s->streamed = true;
   s->stream_start = p->start;
   s->stream_T = p->T0;
-  s->finished = !next_fold(s);
+  s->finished = !tsri_fold_next(&s->array, s->req, &s->place);
   at(s, p->start, s->finished ? on_accepted : run_fold);
 }
 
@@ -470,6 +501,13 @@ static void open(void *vs) {
   settle(s, now_cycle(s) - s->plan.gate);
 }
 
+/* When the fold or request at hand could have begun, had the one before been settled. */
+static uint64_t asked_at(struct state *s) {
+  uint64_t cycle = s->deferred_cycle ? s->deferred_cycle : now_cycle(s);
+  s->deferred_cycle = 0;
+  return cycle;
+}
+
 static void run_fold(void *arg) {
   struct state *s = arg;
   if (s->settling) { /* the fold before decides when this one can start */
@@ -478,12 +516,13 @@ static void run_fold(void *arg) {
     return;
   }
   set_fold(s);
-  bool closed = gate_closed(s) && (flow_of(s->p)->stationary || s->f.last_k);
-  uint64_t from = s->deferred_cycle ? s->deferred_cycle : now_cycle(s);
-  s->deferred_cycle = 0;
+  bool closed = gate_closed(s) && (stationary(s) || s->f.last_k);
+  uint64_t from = asked_at(s);
   s->settling = closed;
   s->plan.f = s->f;
-  s->plan.acc_bytes = s->req->acc_bytes;
+  bool apart = stationary(s) && !share(s, s->array.flow->streamed, TSRI_C);
+  s->plan.results = apart ? buffer_of(s, TSRI_C) : NULL;
+  s->plan.acc_bytes = tsri_fold_bytes(&s->array, s->req, &s->f, TSRI_C);
   if (preloads(s))
     plan_preload(s, from);
   else
@@ -495,21 +534,48 @@ static void run_fold(void *arg) {
   }
 }
 
-static void begin(struct state *s) {
-  const struct tsr_mm_req *q = s->next_req;
-  s->req = q;
-  s->ticket = s->next_ticket;
-  s->next_req = NULL;
-  s->group = s->row0 = s->col0 = 0;
-  if (q->gated) s->ordinal = ++s->gated;
-  if (q->m && q->n && q->k && q->groups) {
-    run_fold(s);
+/* Without preload the array stands until the operand is loaded; with it the load goes
+ * behind the stream before, and the next request may come at once. */
+static void begin_preload(struct state *s) {
+  uint64_t from = asked_at(s);
+  if (!s->p->preload) from = tsr_max_u64(from, s->free);
+  if (s->loaded) from = tsr_max_u64(from, s->load.start + s->load.S); /* once more */
+  set_fold(s);
+  s->load = load_at(s, from);
+  s->loaded = stationary(s);
+  uint64_t end = s->load.start + s->load.S;
+  finish(s, end, end);
+  if (preloads(s)) {
+    at(s, from, on_accepted);
     return;
   }
+  report_load(s, &s->load);
+  s->counters[CONFLICTS] += s->load.S - s->load.S0;
+  s->free = end;
+  at(s, end, on_accepted);
+}
+
+static void begin_nothing(struct state *s) {
   s->deferred_cycle = 0;
   uint64_t now = tsr_max_u64(now_cycle(s), s->free); /* wholly outside: no work */
   finish(s, now, now);
   at(s, now, on_accepted);
+}
+
+static void begin(struct state *s) {
+  const struct tsr_mm_req *q = s->next_req;
+  bool preload = q->kind == TSR_MM_PRELOAD;
+  s->req = q;
+  s->ticket = s->next_ticket;
+  s->next_req = NULL;
+  s->place = (struct tsri_place){0};
+  if (q->gated && !preload) s->ordinal = ++s->gated;
+  if (!(q->m && q->n && q->k && q->groups))
+    begin_nothing(s);
+  else if (preload)
+    begin_preload(s);
+  else
+    run_fold(s);
 }
 
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
@@ -529,25 +595,28 @@ static void end(void *vs) {
   (void)report_held(s, 0);
   if (s->streamed) span(s, TSR_SPAN_DRAIN, s->drain_start, skew(s->p));
   s->streamed = false;
+  s->loaded = false;
   s->resume = 0;
   s->gated = s->opened = s->ordinal = 0;
 }
 
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
   const struct params *p = vp;
-  const struct flow *fl = flow_of(p);
-  const uint64_t dim[3] = {req->mm.m, req->mm.n, req->mm.k};
-  uint32_t rate = req->mm.rate;
-  uint64_t F = tsr_ceil_div(dim[fl->rows], span_of(p, fl, rate, true)) *
-               tsr_ceil_div(dim[fl->cols], span_of(p, fl, rate, false)) * req->mm.groups;
-  uint64_t T = fl->stream == DIM_K ? tsr_ceil_div(dim[DIM_K], rate) : dim[fl->stream];
-  uint64_t S = fl->stationary ? p->rows : 0;
-  uint64_t tail = !fl->stationary && !req->mm.last ? 0 : skew(p);
-  if (p->drain == SERIAL && !fl->stationary && req->mm.last) tail += p->rows;
+  const struct tsri_array x = array_of(p);
+  bool held = x.flow->stationary;
+  uint64_t S = !held ? 0 : p->rows;
+  uint64_t S0 = p->rule == RULE_ONNXIM ? 2 * p->rows - 1 : S; /* of an idle array */
+  if (req->mm.kind == TSR_MM_PRELOAD) {
+    *out = (struct tsr_estimate){.cycles = S0, .events = 3};
+    return;
+  }
+  uint64_t F = tsri_folds(&x, &req->mm), T = stream_rule(p, tsri_stream(&x, &req->mm));
+  uint64_t tail = !held && !req->mm.last ? 0 : skew(p);
+  if (p->drain == SERIAL && !held && req->mm.last) tail += p->rows;
   out->folds = F;
   out->events = F + 3;
-  out->cycles = p->preload && fl->stationary ? S + (F - (F > 0)) * tsr_max_u64(T, S) + T + tail
-                                             : F * (S + T + tail);
+  out->cycles = p->preload && held ? S0 + (F - (F > 0)) * tsr_max_u64(T, S) + T + tail
+                                   : F * (S + T + tail);
 }
 
 static void facts(const void *vp, struct tsr_unit_facts *out) {

@@ -1,99 +1,7 @@
 /* tile.systolic against its formulas, evaluated here a second time. */
-#include "fake.h"
-
 #include <stdio.h>
-#include <string.h>
 
-#include "sim/base/mem.h"
-
-enum { OS, WS, IS };
-static const char *const flows[] = {"os", "ws", "is"};
-
-struct array {
-  int flow;
-  uint64_t R, C;
-  bool preload, serial;
-};
-struct rig {
-  struct fake f;
-  struct tsr_instance a, b, c, tile;
-};
-
-static void rig_open(struct rig *r, const struct array *x, const char *sram_a,
-                     const char *sram_b, const char *sram_c) {
-  char text[160];
-  snprintf(text, sizeof text,
-           "{rows: %llu, cols: %llu, dataflow: %s, weight_preload: %s, drain: %s}",
-           (unsigned long long)x->R, (unsigned long long)x->C, flows[x->flow],
-           x->preload ? "true" : "false", x->serial ? "serial" : "overlap");
-  fake_open(&r->f, 1000000000);
-  fake_make(&r->f, &r->a, "sram", sram_a, NULL, NULL, NULL);
-  fake_make(&r->f, &r->b, "sram", sram_b, NULL, NULL, NULL);
-  fake_make(&r->f, &r->c, "sram", sram_c, NULL, NULL, NULL);
-  fake_make(&r->f, &r->tile, "tile.systolic", text, &r->a, &r->b, &r->c);
-}
-#define FREE "{size: 1MiB, width: unlimited}"
-
-static void rig_run(struct rig *r, struct ask *a, size_t n) {
-  fake_chain(&r->f, &r->tile, a, n, 0);
-  fake_run(&r->f);
-  fake_check(a, n);
-  r->tile.ops->unit->end(r->tile.state);
-}
-static void rig_close(struct rig *r) {
-  fake_drop(&r->tile);
-  fake_drop(&r->a);
-  fake_drop(&r->b);
-  fake_drop(&r->c);
-  fake_close(&r->f);
-}
-
-static struct ask mm(uint64_t m, uint64_t n, uint64_t k) {
-  struct ask a = {.req = {.mm = {.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .groups = 1,
-                                 .first = true,
-                                 .last = true,
-                                 .a_bytes = 2,
-                                 .b_bytes = 2,
-                                 .acc_bytes = 4,
-                                 .out_bytes = 2,
-                                 .rate = 1}}};
-  return a;
-}
-
-/* ---- the second evaluation ---- */
-
-static uint64_t folds_of(const struct array *x, const struct tsr_mm_req *q) {
-  uint64_t rows = x->flow == OS ? q->m : q->k, cols = x->flow == IS ? q->m : q->n;
-  uint64_t high = x->flow == OS ? x->R : x->R * q->rate;
-  return ((rows + high - 1) / high) * ((cols + x->C - 1) / x->C) * q->groups;
-}
-static uint64_t stream_of(const struct array *x, const struct tsr_mm_req *q) {
-  if (x->flow == OS) return (q->k + q->rate - 1) / q->rate;
-  return x->flow == WS ? q->m : q->n;
-}
-
-/* Cycle at which the result of a lone request is where it belongs. */
-static uint64_t end_of(const struct array *x, const struct tsr_mm_req *q) {
-  uint64_t F = folds_of(x, q), T = stream_of(x, q), skew = x->R + x->C - 2;
-  if (x->flow == OS && x->serial) return F * (T + skew + x->R);
-  if (x->flow == OS) return F * (T + skew) + x->R;
-  if (!x->preload) return F * (x->R + T + skew);
-  return x->R + (F - 1) * (T > x->R ? T : x->R) + T + skew;
-}
-
-static uint64_t cycles(uint64_t fs) {
-  assert_int_equal(fs % NS, 0);
-  return fs / NS;
-}
-
-static struct array random_array(struct tsr_rng *r) {
-  struct array x = {(int)tsr_rng_range(r, 0, 2), tsr_rng_range(r, 1, 40),
-                    tsr_rng_range(r, 1, 40), tsr_rng_range(r, 0, 1), tsr_rng_range(r, 0, 1)};
-  return x;
-}
+#include "tile_rig.h"
 
 static void check_lone(const struct array *x, struct ask a) {
   const struct tsr_mm_req *q = &a.req.mm;
@@ -104,7 +12,7 @@ static void check_lone(const struct array *x, struct ask a) {
   assert_int_equal(cycles(a.done), end_of(x, q));
   assert_int_equal(fake_counter(&r.tile, "folds"), F);
   assert_int_equal(fake_counter(&r.tile, "active_cycles"), F * T);
-  assert_int_equal(fake_counter(&r.tile, "macs"), q->m * q->n * q->k * q->groups);
+  assert_int_equal(fake_counter(&r.tile, "macs"), macs_of(q));
   assert_int_equal(fake_counter(&r.tile, "slots"), F * x->R * x->C);
   assert_true(fake_counter(&r.tile, "slots_used") <= F * x->R * x->C);
   assert_int_equal(fake_counter(&r.tile, "conflict_cycles"), 0);
@@ -135,6 +43,8 @@ static void a_lone_request_takes_the_formula(void **state) {
         mm(tsr_rng_range(&r, 1, 100), tsr_rng_range(&r, 1, 100), tsr_rng_range(&r, 1, 100));
     a.req.mm.groups = tsr_rng_range(&r, 0, 3) ? 1 : tsr_rng_range(&r, 2, 5);
     a.req.mm.rate = (uint32_t)tsr_rng_range(&r, 0, 3) ? 1 : (uint32_t)tsr_rng_range(&r, 2, 4);
+    a.req.mm.sparse = tsr_rng_range(&r, 0, 3) == 0;
+    x.onnxim = x.flow != OS && x.preload && tsr_rng_range(&r, 0, 3) == 0;
     check_lone(&x, a);
   }
 }
@@ -146,17 +56,17 @@ static void known_requests_take_known_cycles(void **state) {
     struct array x;
     uint64_t m, n, k, end;
   } rows[] = {
-      {{OS, 4, 4, false, false}, 4, 4, 10, 10 + 6 + 4}, /* stream, skew, drain */
-      {{OS, 4, 4, false, true}, 8, 4, 10, 2 * (10 + 6 + 4)},
-      {{OS, 4, 4, false, false}, 8, 4, 10, 2 * (10 + 6) + 4},
-      {{WS, 4, 8, false, false}, 10, 8, 4, 4 + 10 + 10},
-      {{WS, 4, 8, false, false}, 10, 9, 5, 4 * (4 + 10 + 10)},
-      {{WS, 4, 8, true, false}, 10, 8, 8, 4 + 2 * 10 + 10},
-      {{WS, 8, 4, true, false}, 3, 4, 16, 8 + 8 + 3 + 10}, /* loading bounds */
-      {{IS, 4, 4, false, false}, 4, 9, 4, 4 + 9 + 6},
-      {{WS, 1, 1, false, false}, 1, 1, 1, 2},
-      {{OS, 1, 1, false, false}, 1, 1, 1, 2},
-      {{WS, 1, 1, true, false}, 1, 1, 5, 1 + 5},
+      {{OS, 4, 4, false, false, false}, 4, 4, 10, 10 + 6 + 4}, /* stream, skew, drain */
+      {{OS, 4, 4, false, true, false}, 8, 4, 10, 2 * (10 + 6 + 4)},
+      {{OS, 4, 4, false, false, false}, 8, 4, 10, 2 * (10 + 6) + 4},
+      {{WS, 4, 8, false, false, false}, 10, 8, 4, 4 + 10 + 10},
+      {{WS, 4, 8, false, false, false}, 10, 9, 5, 4 * (4 + 10 + 10)},
+      {{WS, 4, 8, true, false, false}, 10, 8, 8, 4 + 2 * 10 + 10},
+      {{WS, 8, 4, true, false, false}, 3, 4, 16, 8 + 8 + 3 + 10}, /* loading bounds */
+      {{IS, 4, 4, false, false, false}, 4, 9, 4, 4 + 9 + 6},
+      {{WS, 1, 1, false, false, false}, 1, 1, 1, 2},
+      {{OS, 1, 1, false, false, false}, 1, 1, 1, 2},
+      {{WS, 1, 1, true, false, false}, 1, 1, 5, 1 + 5},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct rig r;
@@ -209,7 +119,7 @@ static void os_chunks_of_k_are_one_fold(void **state) {
               {8, 4, 8, 4, {9, 9, 9, 9}, false},
               {16, 16, 16, 16, {1, 1, 1, 1}, false}};
   for (size_t i = 0; i < LEN(rows); i++) {
-    struct array x = {OS, rows[i].R, rows[i].C, false, rows[i].serial};
+    struct array x = {OS, rows[i].R, rows[i].C, false, rows[i].serial, false};
     struct ask a[4];
     uint64_t K = 0;
     for (int j = 0; j < 4; j++) {
@@ -233,7 +143,7 @@ static void os_chunks_of_k_are_one_fold(void **state) {
  * milestone still belongs to its own request. */
 static void a_short_chunk_does_not_take_the_drain_before_it(void **state) {
   (void)state;
-  struct array x = {OS, 16, 16, false, false};
+  struct array x = {OS, 16, 16, false, false, false};
   struct ask a[2] = {mm(16, 16, 50), mm(16, 16, 3)};
   a[1].req.mm.last = false;
   struct rig r;
@@ -247,11 +157,11 @@ static void a_short_chunk_does_not_take_the_drain_before_it(void **state) {
 
 static void an_empty_request_takes_no_time(void **state) {
   (void)state;
-  static const struct array arrays[] = {{OS, 8, 8, false, false},
-                                        {OS, 8, 8, false, true},
-                                        {WS, 8, 8, true, false},
-                                        {WS, 8, 8, false, false},
-                                        {IS, 8, 8, true, false}};
+  static const struct array arrays[] = {{OS, 8, 8, false, false, false},
+                                        {OS, 8, 8, false, true, false},
+                                        {WS, 8, 8, true, false, false},
+                                        {WS, 8, 8, false, false, false},
+                                        {IS, 8, 8, true, false, false}};
   for (size_t i = 0; i < LEN(arrays); i++)
     for (int dim = 0; dim < 4; dim++) {
       struct ask a[3] = {mm(20, 20, 20), mm(20, 20, 20), mm(20, 20, 20)};
@@ -282,18 +192,18 @@ static void a_narrow_port_lengthens_what_it_feeds(void **state) {
     uint64_t m, n, k, extra; /* cycles lost */
   } rows[] = {
       /* ws: 8 rows of 2 B stream in each cycle, 8 columns of 4 B go out */
-      {{WS, 8, 8, false, false}, 0, 16, 32, 8, 8, 0},
-      {{WS, 8, 8, false, false}, 0, 15, 32, 8, 8, 3}, /* ceil(512/15) - 32 */
-      {{WS, 8, 8, false, false}, 2, 32, 32, 8, 8, 0},
-      {{WS, 8, 8, false, false}, 2, 31, 32, 8, 8, 2}, /* ceil(1024/31) - 32 */
-      {{WS, 8, 8, false, false}, 1, 16, 32, 8, 8, 0}, /* 128 B in 8 cycles */
-      {{WS, 8, 8, false, false}, 1, 15, 32, 8, 8, 1},
-      {{WS, 8, 8, true, false}, 0, 8, 32, 8, 8, 32},
-      {{WS, 8, 8, true, false}, 1, 8, 32, 8, 8, 8}, /* the first load shows */
-      {{IS, 8, 8, false, false}, 1, 8, 8, 32, 8, 32},
-      {{OS, 8, 8, false, false}, 0, 8, 8, 8, 32, 32},
-      {{OS, 8, 8, false, false}, 1, 8, 8, 8, 32, 32},
-      {{OS, 8, 8, false, false}, 0, 16, 8, 8, 32, 0},
+      {{WS, 8, 8, false, false, false}, 0, 16, 32, 8, 8, 0},
+      {{WS, 8, 8, false, false, false}, 0, 15, 32, 8, 8, 3}, /* ceil(512/15) - 32 */
+      {{WS, 8, 8, false, false, false}, 2, 32, 32, 8, 8, 0},
+      {{WS, 8, 8, false, false, false}, 2, 31, 32, 8, 8, 2}, /* ceil(1024/31) - 32 */
+      {{WS, 8, 8, false, false, false}, 1, 16, 32, 8, 8, 0}, /* 128 B in 8 cycles */
+      {{WS, 8, 8, false, false, false}, 1, 15, 32, 8, 8, 1},
+      {{WS, 8, 8, true, false, false}, 0, 8, 32, 8, 8, 32},
+      {{WS, 8, 8, true, false, false}, 1, 8, 32, 8, 8, 8}, /* the first load shows */
+      {{IS, 8, 8, false, false, false}, 1, 8, 8, 32, 8, 32},
+      {{OS, 8, 8, false, false, false}, 0, 8, 8, 8, 32, 32},
+      {{OS, 8, 8, false, false, false}, 1, 8, 8, 8, 32, 32},
+      {{OS, 8, 8, false, false, false}, 0, 16, 8, 8, 32, 0},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     char narrow[64];
@@ -324,7 +234,7 @@ static void a_second_fold_of_k_reads_partial_sums(void **state) {
               {IS, 16, true, 256, 2 * 256},
               {OS, 100, true, 0, 256}};
   for (size_t i = 0; i < LEN(rows); i++) {
-    struct array x = {rows[i].flow, 8, 8, true, false};
+    struct array x = {rows[i].flow, 8, 8, true, false, false};
     struct rig r;
     rig_open(&r, &x, FREE, FREE, FREE);
     struct ask a = mm(8, 8, rows[i].k);

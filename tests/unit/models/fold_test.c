@@ -1,0 +1,222 @@
+/* Folds: every product once, and the elements of each fold, byte by byte, against an
+ * enumeration that knows nothing of ranges. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "models/tile/fold.h"
+#include "tile_rig.h"
+
+enum { MAX = 24, SPACE = 1 << 14 };
+
+/* Positions along k of the products, in order. */
+struct kept {
+  uint64_t n, at[4 * MAX];
+};
+static struct kept kept_of(const struct tsr_mm_req *q) {
+  struct kept k = {0};
+  for (uint64_t i = 0; i < q->k; i++)
+    if (!q->sparse || i % 4 < 2) k.at[k.n++] = i;
+  return k;
+}
+
+/* The place of an executed product in a fold's axes. */
+static bool holds(const struct tsri_array *x, const struct tsri_fold *f, enum tsri_dim dim,
+                  uint64_t i) {
+  if (dim == x->flow->rows) return i >= f->row0 && i < f->row0 + f->rows;
+  if (dim == x->flow->cols) return i >= f->col0 && i < f->col0 + f->cols;
+  return true;
+}
+
+static struct tsr_mm_req random_request(struct tsr_rng *r) {
+  struct tsr_mm_req q = {.m = tsr_rng_range(r, 1, MAX),
+                         .n = tsr_rng_range(r, 1, MAX),
+                         .k = tsr_rng_range(r, 1, 2 * MAX),
+                         .groups = tsr_rng_range(r, 1, 2),
+                         .first = true,
+                         .last = true,
+                         .sparse = tsr_rng_range(r, 0, 1),
+                         .a_bytes = (uint32_t)tsr_rng_range(r, 1, 2),
+                         .b_bytes = (uint32_t)tsr_rng_range(r, 1, 2),
+                         .acc_bytes = 4,
+                         .rate = (uint32_t)tsr_rng_range(r, 1, 3)};
+  return q;
+}
+static struct tsri_array random_sides(struct tsr_rng *r) {
+  return (struct tsri_array){&tsri_flows[tsr_rng_range(r, 0, 2)], tsr_rng_range(r, 1, 8),
+                             tsr_rng_range(r, 1, 8)};
+}
+
+static void every_product_is_in_one_fold(void **state) {
+  (void)state;
+  struct tsr_rng r = {3};
+  for (int i = 0; i < 500; i++) {
+    static uint8_t seen[MAX][MAX][2 * MAX];
+    struct tsri_array x = random_sides(&r);
+    struct tsr_mm_req q = random_request(&r);
+    struct kept k = kept_of(&q);
+    uint64_t folds = 0, bytes[2] = {0, 0};
+    struct tsri_place p = {0};
+    struct tsri_fold f;
+    memset(seen, 0, sizeof seen);
+    do {
+      tsri_fold_at(&x, &q, &p, &f);
+      for (uint64_t m = 0; m < q.m; m++)
+        for (uint64_t n = 0; n < q.n; n++)
+          for (uint64_t j = 0; j < k.n; j++)
+            seen[m][n][j] += holds(&x, &f, TSRI_M, m) && holds(&x, &f, TSRI_N, n) &&
+                             holds(&x, &f, TSRI_K, j);
+      for (int o = 0; o < 2; o++) bytes[o] += tsri_fold_bytes(&x, &q, &f, o);
+      folds++;
+    } while (tsri_fold_next(&x, &q, &p));
+    assert_int_equal(folds, tsri_folds(&x, &q));
+    assert_int_equal(k.n, tsri_extent(&q, TSRI_K));
+    for (uint64_t m = 0; m < q.m; m++)
+      for (uint64_t n = 0; n < q.n; n++)
+        for (uint64_t j = 0; j < k.n; j++) assert_int_equal(seen[m][n][j], q.groups);
+    /* a moves whole as often as it is needed; b too, but for rounded positions */
+    bool os = !x.flow->stationary, ws = x.flow == &tsri_flows[TSRI_WS];
+    uint64_t strips_n = (q.n + x.cols - 1) / x.cols, strips_m = (q.m + x.cols - 1) / x.cols;
+    uint64_t a_times = q.groups * (os || ws ? strips_n : 1);
+    assert_int_equal(bytes[0], q.m * q.k * q.a_bytes * a_times);
+    uint64_t b_times = q.groups * (os ? (q.m + x.rows - 1) / x.rows : ws ? 1 : strips_m);
+    uint64_t values = k.n * q.n * q.b_bytes * b_times;
+    uint64_t positions = q.sparse ? (q.k + 3) / 4 * q.n * b_times : 0; /* half bytes */
+    assert_true(2 * bytes[1] >= 2 * values + positions);
+    assert_true(2 * bytes[1] <= 2 * values + positions + folds);
+    if (!q.sparse) assert_int_equal(bytes[1], values);
+  }
+}
+
+/* ---- patterns ---- */
+
+struct touched {
+  uint16_t byte[SPACE];
+};
+static void touch(struct touched *t, uint64_t addr, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i++) {
+    assert_true(addr + i < SPACE);
+    t->byte[addr + i]++;
+  }
+}
+
+/* Elements of operand `o` that enter, load or leave in cycle `c` of their phase. */
+static void enumerate(const struct tsri_array *x, const struct tsr_mm_req *q,
+                      const struct tsri_fold *f, enum tsri_operand o, uint64_t c,
+                      struct touched *t) {
+  static const enum tsri_dim dims[][2] = {{TSRI_M, TSRI_K}, {TSRI_K, TSRI_N}, {TSRI_M, TSRI_N}};
+  const struct tsr_view *v = tsri_view(q, o);
+  const struct tsri_flow *fl = x->flow;
+  struct kept k = kept_of(q);
+  /* what goes on from cycle to cycle: os streams k and results leave row by row; the
+   * held operand loads row by row; the rest goes with the stream */
+  enum tsri_dim down = fl->stationary ? (o == fl->held ? fl->rows : fl->stream)
+                                      : (o == TSRI_C ? fl->rows : fl->stream);
+  uint64_t size[3] = {q->m, q->n, o == TSRI_A ? q->k : k.n};
+  uint32_t elem[] = {q->a_bytes, q->b_bytes, q->acc_bytes};
+  for (uint64_t i = 0; i < size[dims[o][0]]; i++)
+    for (uint64_t j = 0; j < size[dims[o][1]]; j++) {
+      bool here = true;
+      for (int d = 0; d < 2 && here; d++) {
+        enum tsri_dim dim = dims[o][d];
+        uint64_t at = d ? j : i, last = at;
+        if (dim == TSRI_K && o == TSRI_A && q->sparse) { /* of its group's products */
+          at = at / 4 * 2;
+          last = at + 1 < k.n ? at + 1 : at;
+        }
+        bool in = holds(x, f, dim, at) || holds(x, f, dim, last);
+        uint64_t first = dim == fl->rows ? f->row0 : dim == fl->cols ? f->col0 : 0;
+        uint64_t each = dim == TSRI_K ? q->rate : 1;
+        here = in && (dim != down || (at - first) / each == c);
+      }
+      if (here)
+        touch(t, v->addr + i * (uint64_t)v->i_bytes + j * (uint64_t)v->j_bytes, elem[o]);
+    }
+}
+
+/* Layouts of an operand: rows or columns side by side, or both apart. */
+static struct tsr_view layout(struct tsr_rng *r, uint64_t ni, uint64_t nj, uint32_t elem,
+                              struct tsr_instance *buffer) {
+  uint64_t pad = tsr_rng_range(r, 0, 1) * elem;
+  bool column = tsr_rng_range(r, 0, 1);
+  uint64_t inner = tsr_rng_range(r, 0, 3) ? elem : 2 * elem;
+  uint64_t outer = inner * (column ? ni : nj) + pad;
+  return (struct tsr_view){buffer, tsr_rng_range(r, 0, 64), (int64_t)(column ? inner : outer),
+                           (int64_t)(column ? outer : inner)};
+}
+
+static void patterns_touch_what_a_cycle_takes(void **state) {
+  (void)state;
+  static struct touched want, got;
+  struct tsr_rng r = {29};
+  struct tsr_instance buffer = {0};
+  size_t told = 0, evenly = 0;
+  for (int i = 0; i < 400; i++) {
+    struct tsri_array x = random_sides(&r);
+    struct tsr_mm_req q = random_request(&r);
+    /* Groups of four stay together, as in a program whose cuts do them no harm. */
+    if (q.sparse && x.rows * q.rate % 2) q.sparse = false;
+    if (q.sparse && x.flow != &tsri_flows[TSRI_WS] && q.rate % 2) q.rate = 2;
+    q.groups = 1;
+    uint64_t kb = kept_of(&q).n;
+    q.a = layout(&r, q.m, q.k, q.a_bytes, &buffer);
+    q.b = layout(&r, kb, q.n, q.b_bytes, &buffer);
+    q.c = layout(&r, q.m, q.n, q.acc_bytes, &buffer);
+    struct tsri_place p = {0};
+    struct tsri_fold f;
+    do {
+      tsri_fold_at(&x, &q, &p, &f);
+      for (int o = 0; o < 3; o++) {
+        struct tsr_pattern t;
+        if (!tsri_fold_pattern(&x, &q, &f, o, &t)) {
+          evenly++;
+          continue;
+        }
+        told++;
+        for (uint64_t c = 0; c + 1 < t.steps; c++) { /* the last may be short */
+          memset(&want, 0, sizeof want);
+          memset(&got, 0, sizeof got);
+          enumerate(&x, &q, &f, o, c, &want);
+          for (uint64_t l = 0; l < t.lanes; l++)
+            touch(&got, t.addr + l * (uint64_t)t.lane_bytes + c * (uint64_t)t.step_bytes,
+                  t.elem_bytes);
+          assert_memory_equal(&want, &got, sizeof want);
+        }
+        memset(&want, 0, sizeof want);
+        enumerate(&x, &q, &f, o, t.steps - 1, &want);
+        assert_true(memchr(&want, 1, sizeof want) != NULL); /* … but is not empty */
+        memset(&want, 0, sizeof want);
+        enumerate(&x, &q, &f, o, t.steps, &want);
+        assert_null(memchr(&want, 1, sizeof want));
+      }
+    } while (tsri_fold_next(&x, &q, &p));
+  }
+  assert_true(told > 1000);
+  assert_true(evenly > 0 && evenly < told / 4);
+}
+
+static void a_view_without_a_buffer_has_no_pattern(void **state) {
+  (void)state;
+  struct tsri_array x = {&tsri_flows[TSRI_WS], 8, 8};
+  struct tsr_mm_req q = {.m = 8,
+                         .n = 8,
+                         .k = 8,
+                         .groups = 1,
+                         .a_bytes = 2,
+                         .b_bytes = 2,
+                         .acc_bytes = 4,
+                         .rate = 1};
+  struct tsri_place p = {0};
+  struct tsri_fold f;
+  struct tsr_pattern t;
+  tsri_fold_at(&x, &q, &p, &f);
+  for (int o = 0; o < 3; o++) assert_false(tsri_fold_pattern(&x, &q, &f, o, &t));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_product_is_in_one_fold),
+      cmocka_unit_test(patterns_touch_what_a_cycle_takes),
+      cmocka_unit_test(a_view_without_a_buffer_has_no_pattern),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
