@@ -9,5 +9,6 @@ extern const struct tsr_component tsri_sram;
 extern const struct tsr_component tsri_dma_load;
 extern const struct tsr_component tsri_dma_store;
 extern const struct tsr_component tsri_tile_systolic;
+extern const struct tsr_component tsri_tile_dot;
 
 #endif

@@ -180,7 +180,7 @@ static void on_done(struct tsr_ticket *t) {
 void fake_chain(struct fake *f, struct tsr_instance *unit, struct ask *asks, size_t n,
                 uint64_t fs) {
   for (size_t i = 0; i < n; i++) {
-    asks[i].ticket = (struct tsr_ticket){on_accepted, on_consumed, on_done, {0, 0}};
+    asks[i].ticket = (struct tsr_ticket){on_accepted, on_consumed, on_done, {0}};
     asks[i].f = f;
     asks[i].unit = unit;
     asks[i].next = i + 1 < n ? &asks[i + 1] : NULL;
