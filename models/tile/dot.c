@@ -282,7 +282,7 @@ struct state {
   /* cycles of the pipeline */
   uint64_t free;    /* the latest step has entered */
   uint64_t written; /* its result is where it belongs */
-  bool emptying;    /* what is left in the pipeline is not reported yet */
+  uint64_t emptied; /* up to here what is left in the pipeline is reported */
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
@@ -426,11 +426,12 @@ static void report(struct state *s, uint64_t until) {
   s->reported = until;
 }
 
-/* What was left in the pipeline, up to the next step's operands. */
+/* The same for what is left in the pipeline where no operands come. */
 static void report_emptying(struct state *s, uint64_t until) {
-  if (s->emptying)
-    span(s, TSR_SPAN_DRAIN, s->free, tsr_min_u64(until - s->free, s->p->depth - 1));
-  s->emptying = false;
+  until = tsr_min_u64(until, s->written);
+  if (s->emptied >= until) return;
+  span(s, TSR_SPAN_DRAIN, s->emptied, until - s->emptied);
+  s->emptied = until;
 }
 
 static void count(struct state *s) {
@@ -468,9 +469,8 @@ static void settle(struct state *s) {
   }
   report(s, s->end - s->start);
   count(s);
-  s->free = s->end;
+  s->free = s->emptied = s->end;
   s->written = s->end + s->p->depth - 1;
-  s->emptying = true;
   if (next_fold(s))
     at(s, s->free, run_fold);
   else
@@ -505,7 +505,11 @@ static void run_fold(void *arg) {
 /* ---- gates ---- */
 
 static void pass_gate(struct state *s, uint64_t stall) {
-  if (s->waiting) report(s, next_gate(s)->gate - s->start);
+  uint64_t gate = next_gate(s)->gate;
+  if (s->waiting)
+    report(s, gate - s->start);
+  else
+    report_emptying(s, gate);
   s->watching = s->frozen = false;
   s->shift += stall;
   s->n_passed++;

@@ -102,6 +102,8 @@ struct slow {
   /* out */
   uint64_t began[REQS], accepted[REQS], done[REQS];
   uint64_t fetched, multipliers, macs; /* cycles in which operands came; all steps' */
+  uint64_t emptied;                    /* others: a step waited, or only the pipeline worked */
+  uint64_t stood[REQS][2];             /* from and to when a request's gate stopped all */
 };
 
 static void add_step(struct slow *s, struct step t) {
@@ -210,10 +212,16 @@ static void slow_run(struct slow *s, size_t n_reqs) {
     bool enters = t && !rest && may_enter(s, t, pipe);
     size_t leaves = D == 1 ? (enters ? at : SIZE_MAX) : pipe[D - 2];
     if (leaves != SIZE_MAX && s->steps[leaves].ends && c < s->open[s->steps[leaves].req]) {
+      uint64_t *stood = s->stood[s->steps[leaves].req];
+      if (!stood[1]) stood[0] = c;
+      stood[1] = c + 1;
       loading = loading && !fresh;
       continue; /* nobody takes the result: all stands still */
     }
-    s->fetched += fresh || need > 0;
+    bool fetches = fresh || need > 0, works = enters;
+    for (uint64_t i = 0; i + 1 < D; i++) works = works || pipe[i] != SIZE_MAX;
+    s->fetched += fetches;
+    s->emptied += !fetches && works;
     need = rest;
     if (leaves != SIZE_MAX) {
       written++;
@@ -321,7 +329,13 @@ static void compare_sums(const struct rig *r, const struct slow *s) {
   assert_int_equal(fake_counter(t, "active_cycles"), s->fetched);
   assert_int_equal(fake_spent(&r->f, t, TSR_SPAN_BUSY), n_steps(s));
   assert_int_equal(fake_spent(&r->f, t, TSR_SPAN_FILL), s->fetched - n_steps(s));
+  assert_int_equal(fake_spent(&r->f, t, TSR_SPAN_DRAIN), s->emptied);
   assert_int_equal(fake_spent(&r->f, t, TSR_SPAN_CONFLICT), 0);
+  for (size_t i = 0; i < r->f.n_spans; i++)
+    for (size_t q = 0; q < REQS; q++) {
+      const struct fake_span *p = &r->f.span[i];
+      assert_true(p->start >= s->stood[q][1] || p->start + p->cycles <= s->stood[q][0]);
+    }
 }
 
 static void check_against_slow(const struct dot *x, struct ask *a, size_t n,
@@ -549,6 +563,9 @@ static void a_closed_gate_delays_from_the_first_result_on(void **state) {
       fake_at(&r.f, j < LEN(late) ? (rows[i].gate + lost) * NS : 0, open_gate, &r.tile);
       rig_run(&r, &a, 1);
       assert_int_equal(cycles(a.done), alone + lost);
+      struct tsr_estimate est;
+      r.tile.ops->unit->estimate(r.tile.params, &a.req, &est);
+      assert_int_equal(r.f.events, est.events + 1); /* and the opening */
       assert_int_equal(fake_counter(&r.tile, "macs"),
                        plain.req.mm.m * plain.req.mm.n * plain.req.mm.k);
       rig_close(&r);
@@ -595,6 +612,58 @@ static void a_narrow_port_lengthens_what_it_feeds(void **state) {
     assert_int_equal(fake_spent(&r.f, &r.tile, TSR_SPAN_CONFLICT), rows[i].extra);
     rig_close(&r);
   }
+}
+
+/* A slow port keeps the first result back, and with it what a gate stops; the port of c
+ * is taken from the opening on. */
+struct probe {
+  struct rig *r;
+  uint64_t waited_fs;
+};
+static void move_64_bytes(void *arg) {
+  struct probe *p = arg;
+  (void)fake_move(&p->r->c, 64, false, p->r->f.now, &p->waited_fs);
+}
+static void a_gate_moves_with_what_the_ports_add(void **state) {
+  (void)state;
+  static const struct {
+    int buf; /* whose port is narrow */
+    unsigned width;
+    uint64_t gate;
+  } rows[] = {
+      /* the first of 8 results enters in cycle 56 of 64 and is written in 58 */
+      {0, 64, 58}, {0, 32, 58 + 64}, {1, 4, 58 + 64}, {2, 32, 58}, {2, 16, 58 + 64},
+  };
+  struct dot x = {8, 8, 4, 3, 0, 8, KEEP_B, false};
+  for (size_t i = 0; i < LEN(rows); i++)
+    for (uint64_t late = 0; late < 40; late += 13) {
+      char narrow[64];
+      snprintf(narrow, sizeof narrow, "{size: 1MiB, width: %uB, ports: 1rw}", rows[i].width);
+      const char *s[3] = {FREE, FREE, FREE};
+      s[rows[i].buf] = narrow;
+      struct ask a = mm(64, 8, 32);
+      struct rig r;
+      rig_open(&r, &x, s);
+      rig_run(&r, &a, 1);
+      uint64_t alone = cycles(a.done);
+      rig_close(&r);
+      rig_open(&r, &x, s);
+      a.req.mm.gated = true;
+      struct probe before = {&r, 0}, after = {&r, 0};
+      uint64_t open = rows[i].gate + late;
+      fake_at(&r.f, open * NS, open_gate, &r.tile);
+      if (rows[i].buf == 2) {
+        fake_at(&r.f, (open - 5) * NS, move_64_bytes, &before);
+        fake_at(&r.f, (open + 1) * NS, move_64_bytes, &after);
+      }
+      rig_run(&r, &a, 1);
+      assert_int_equal(cycles(a.done), alone + late);
+      if (rows[i].buf == 2 && late) {
+        assert_int_equal(before.waited_fs, 0);
+        assert_true(after.waited_fs > 0);
+      }
+      rig_close(&r);
+    }
 }
 
 /* What goes through the scratchpads: the kept operand once a round, partial sums. */
@@ -702,6 +771,7 @@ int main(void) {
       cmocka_unit_test(utilisation_is_at_most_one),
       cmocka_unit_test(a_closed_gate_delays_from_the_first_result_on),
       cmocka_unit_test(a_narrow_port_lengthens_what_it_feeds),
+      cmocka_unit_test(a_gate_moves_with_what_the_ports_add),
       cmocka_unit_test(bytes_are_those_of_the_fragments),
       cmocka_unit_test(spans_never_overlap_and_work_is_conserved),
       cmocka_unit_test(facts_name_the_unit),
