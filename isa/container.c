@@ -167,9 +167,8 @@ static uint64_t get_word(struct reader *r, uint64_t low, uint64_t high, const ch
 
 /* A text's bytes; *n is 0 when there is none. */
 static const char *get_text(struct reader *r, uint64_t least, size_t *n, const char *what) {
-  uint64_t high = tsr_min_u64(TSR_ISA_NAME_MAX, WORD * (uint64_t)words_left(r));
   const char *text = NULL;
-  *n = (size_t)get_word(r, least, high, what);
+  *n = (size_t)get_word(r, least, TSR_ISA_NAME_MAX, what);
   size_t words = (size_t)words_of(*n);
   if (words > words_left(r)) fault(r, "%s is cut short", what);
   if (!r->status && *n) {
@@ -201,10 +200,10 @@ static void get_instructions(struct reader *r, struct tsr_program *p) {
 
 static void get_program(struct reader *r, size_t number, struct tsr_program *p) {
   uint64_t n = get_word(r, 0, TSR_ISA_NAMES, "the number of names");
-  for (uint64_t i = 0; i < n && !r->status && !p->failed; i++) {
+  for (uint64_t i = 0; i < n && !r->status; i++) {
     size_t len;
     const char *name = get_text(r, 1, &len, "a name");
-    if (!r->status) tsri_name_append(p, name, len);
+    if (!r->status && !tsri_name_append(p, name, len)) no_memory(r);
   }
   get_instructions(r, p);
   if (p->failed) no_memory(r);
