@@ -166,6 +166,10 @@ static bool binary(struct tsri_asm *s, int rank, int depth, tsr_i128 *out) {
   return true;
 }
 
+bool tsri_asm_value(struct tsri_asm *s, tsr_i128 *out) {
+  return primary(s, 0, out);
+}
+
 bool tsri_asm_expr(struct tsri_asm *s, tsr_i128 *out) {
   return binary(s, 1, 0, out);
 }

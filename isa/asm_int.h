@@ -4,9 +4,16 @@
 
 #include "isa/isa_int.h"
 
-enum tsri_tok_kind { TSRI_TOK_END, TSRI_TOK_NAME, TSRI_TOK_NUMBER, TSRI_TOK_MARK };
+enum tsri_tok_kind {
+  TSRI_TOK_END,
+  TSRI_TOK_NAME,
+  TSRI_TOK_NUMBER,
+  TSRI_TOK_MARK,
+  TSRI_TOK_TEXT
+};
 
-/* A piece of the line; a mark is one character that begins nothing else. */
+/* A piece of the line; a mark is one character that begins nothing else, a text stands
+ * with its quotes, of which the last may be missing. */
 struct tsri_tok {
   enum tsri_tok_kind kind;
   const char *at;
@@ -36,6 +43,7 @@ struct tsri_asm {
   uint32_t line;                /* from 1 */
   const char *start, *at, *end; /* of the line; behind the token; before a comment */
   struct tsri_tok tok;
+  struct tsr_program *program; /* that the instructions belong to */
   bool failed, no_memory;
   char shown[96];
 };
@@ -67,7 +75,17 @@ struct tsri_name *tsri_asm_find_name(struct tsri_asm *s, const struct tsri_tok *
 
 /* Reads the longest expression from the current token on.  false: told. */
 bool tsri_asm_expr(struct tsri_asm *s, tsr_i128 *out);
+/* One value of an expression: a number, a name, or what stands in brackets. */
+bool tsri_asm_value(struct tsri_asm *s, tsr_i128 *out);
 enum { TSRI_I128_TEXT = 48 };
 char *tsri_i128_print(tsr_i128 v, char buf[TSRI_I128_TEXT]);
+
+/* Reads a quoted text that is a valid name; `what` is for messages. */
+bool tsri_asm_text(struct tsri_asm *s, const char *what, char text[TSR_ISA_NAME_MAX + 1]);
+/* The instruction of this mnemonic, or -1. */
+int tsri_asm_find_row(const struct tsri_tok *t);
+/* Reads the rest of the line, the operands.  false: told. */
+bool tsri_asm_instruction(struct tsri_asm *s, const struct tsri_tok *mnemonic,
+                          struct tsr_inst *out);
 
 #endif

@@ -24,12 +24,17 @@ void tsri_asm_next(struct tsri_asm *s) {
   if (from < s->end) {
     kind = is_digit(*from)        ? TSRI_TOK_NUMBER
            : is_name_start(*from) ? TSRI_TOK_NAME
+           : *from == '"'         ? TSRI_TOK_TEXT
                                   : TSRI_TOK_MARK;
     uint32_t cp;
     size_t len =
         kind == TSRI_TOK_MARK ? tsr_utf8_decode(from, (size_t)(s->end - from), &cp) : 1;
     to = from + (len ? len : 1);
-    while (kind != TSRI_TOK_MARK && to < s->end && is_name(*to)) to++;
+    if (kind == TSRI_TOK_TEXT) {
+      while (to < s->end && *to != '"') to++;
+      if (to < s->end) to++;
+    }
+    while (kind < TSRI_TOK_MARK && to < s->end && is_name(*to)) to++;
   }
   s->tok = (struct tsri_tok){kind, from, (size_t)(to - from)};
   s->at = to;

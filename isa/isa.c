@@ -5,13 +5,15 @@
 #include "sim/base/mem.h"
 
 #define INST(id, mnemonic, words, doc, fields) \
-  {mnemonic, words, doc, {fields{NULL, TSRI_U, 0, 0, 0}}},
-#define F(name, kind, word, low, width) {name, TSRI_##kind, word, low, width},
+  {mnemonic, words, doc, {fields{NULL, TSRI_U, 0, 0, 0, -1}}},
+#define F(name, kind, word, low, width) {name, TSRI_##kind, word, low, width, -1},
+#define D(name, kind, word, low, width, value) {name, TSRI_##kind, word, low, width, value},
 const struct tsri_row tsri_rows[TSR_ISA_OP_COUNT] = {
 #include "isa/isa.def"
 };
 #undef INST
 #undef F
+#undef D
 
 const char *const tsr_isa_axis_names[TSR_AXIS_COUNT + 1] = {"g",  "b",  "oh", "ow", "n",
                                                             "kh", "kw", "c",  NULL};
@@ -28,25 +30,43 @@ static const char *const vec_names[] = {
 #include "models/arith/vector.def"
     NULL};
 #undef VEC
+enum { VEC_COUNT = sizeof vec_names / sizeof vec_names[0] - 1 };
+
+#define VEC(id, name, kind, cls, doc) TSRI_VEC_##kind,
+static const uint8_t vec_kinds[VEC_COUNT] = {
+#include "models/arith/vector.def"
+};
+#undef VEC
+
+enum tsri_vec_kind tsri_vec_kind(int64_t op) {
+  return (enum tsri_vec_kind)vec_kinds[op];
+}
+
+/* Of the pairs only the rotation has a second operand. */
+bool tsri_vec_reads_b(int64_t op) {
+  return vec_kinds[op] == TSRI_VEC_BINARY || !strcmp(vec_names[op], "rope");
+}
 
 const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {
-    [TSRI_U] = {NULL, NULL, 0, NULL},
-    [TSRI_S] = {NULL, NULL, 0, NULL},
-    [TSRI_T] = {"t", NULL, TSR_ISA_TENSORS, NULL},
-    [TSRI_L] = {"l", NULL, TSR_ISA_LOOPS + 1, "none"},
-    [TSRI_X] = {NULL, tsr_isa_axis_names, TSR_AXIS_COUNT, NULL},
-    [TSRI_B] = {NULL, tsr_isa_buf_names, TSR_ISA_BUFS, NULL},
-    [TSRI_N] = {NULL, tsr_isa_unit_names, TSR_ISA_UNITS, NULL},
-    [TSRI_W] = {NULL, when_names, TSR_ISA_WHENS, NULL},
-    [TSRI_P] = {NULL, gate_names, TSR_ISA_GATES, NULL},
-    [TSRI_M] = {"s", NULL, TSR_ISA_SEMS, NULL},
-    [TSRI_A] = {"p", NULL, TSR_ISA_PLACES, NULL},
-    [TSRI_Q] = {"f", NULL, TSR_ISA_FORMATS, NULL},
-    [TSRI_R] = {NULL, to_names, TSR_ISA_TOS, NULL},
-    [TSRI_V] = {NULL, vec_names, sizeof vec_names / sizeof vec_names[0] - 1, NULL},
-    [TSRI_C] = {NULL, bc_names, TSR_ISA_BCS, NULL},
-    [TSRI_Z] = {NULL, sparse_names, TSR_ISA_SPARSES, NULL},
-    [TSRI_J] = {NULL, NULL, TSR_ISA_NAMES, NULL},
+    [TSRI_U] = {0},
+    [TSRI_S] = {0},
+    [TSRI_T] = {.prefix = "t", .count = TSR_ISA_TENSORS},
+    [TSRI_L] = {.prefix = "l", .count = TSR_ISA_LOOPS + 1, .last = "none"},
+    [TSRI_X] = {.names = tsr_isa_axis_names, .count = TSR_AXIS_COUNT},
+    [TSRI_B] = {.names = tsr_isa_buf_names, .count = TSR_ISA_BUFS},
+    [TSRI_N] = {.names = tsr_isa_unit_names, .count = TSR_ISA_UNITS},
+    [TSRI_W] = {.names = when_names, .count = TSR_ISA_WHENS},
+    [TSRI_P] = {.names = gate_names, .count = TSR_ISA_GATES},
+    [TSRI_M] = {.prefix = "s", .count = TSR_ISA_SEMS},
+    [TSRI_A] = {.prefix = "p", .count = TSR_ISA_PLACES},
+    [TSRI_Q] = {.prefix = "f", .count = TSR_ISA_FORMATS},
+    [TSRI_R] = {.names = to_names, .count = TSR_ISA_TOS},
+    [TSRI_V] = {.names = vec_names, .count = VEC_COUNT},
+    [TSRI_C] = {.names = bc_names, .count = TSR_ISA_BCS},
+    [TSRI_Z] = {.names = sparse_names, .count = TSR_ISA_SPARSES},
+    [TSRI_J] = {.count = TSR_ISA_NAMES, .quoted = true},
+    [TSRI_Y] = {.names = tsr_isa_axis_names, .count = 1u << TSR_AXIS_COUNT, .set = true},
+    [TSRI_K] = {.prefix = "l", .count = 1u << TSR_ISA_LOOPS, .set = true},
 };
 
 const char *tsr_isa_mnemonic(enum tsr_isa_op op) {
@@ -55,37 +75,4 @@ const char *tsr_isa_mnemonic(enum tsr_isa_op op) {
 
 const char *tsr_isa_doc(enum tsr_isa_op op) {
   return tsri_rows[op].doc;
-}
-
-void tsr_isa_program_fini(struct tsr_program *p) {
-  tsr_mem_free(p->inst);
-  for (size_t i = 0; i < p->n_names; i++) tsr_mem_free(p->name[i]);
-  tsr_mem_free(p->name);
-  *p = (struct tsr_program){0};
-}
-
-int64_t tsr_isa_name(struct tsr_program *p, const char *name) {
-  for (size_t i = 0; i < p->n_names; i++)
-    if (!strcmp(p->name[i], name)) return (int64_t)i;
-  size_t n = strlen(name) + 1;
-  char *copy = tsr_mem_alloc(n);
-  if (!copy || p->n_names == TSR_ISA_NAMES ||
-      !tsr_mem_grow((void **)&p->name, &p->cap_names, p->n_names + 1, sizeof *p->name)) {
-    tsr_mem_free(copy);
-    p->failed = true;
-    return 0;
-  }
-  memcpy(copy, name, n);
-  p->name[p->n_names] = copy;
-  return (int64_t)p->n_names++;
-}
-
-void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f) {
-  if (p->failed || !tsr_mem_grow((void **)&p->inst, &p->cap, p->n + 1, sizeof *p->inst)) {
-    p->failed = true;
-    return;
-  }
-  struct tsr_inst *i = &p->inst[p->n++];
-  i->op = (uint8_t)op;
-  for (int j = 0; j < TSR_ISA_FIELDS_MAX; j++) i->f[j] = tsri_rows[op].field[j].name ? f[j] : 0;
 }

@@ -1,153 +1,115 @@
-/* Whole programs: the structural check and the container. */
+/* Programs and sets of them in memory. */
 #include <string.h>
 
 #include "isa/isa_int.h"
 #include "sim/base/mem.h"
 
-static const char magic[8] = {'T', 'S', 'R', 'P', 'R', 'O', 'G', '1'};
-enum { HEADER_BYTES = 24 }; /* magic, number of words, hash */
-
-static bool bad(struct tsri_flaw *flaw, size_t at, const char *what) {
-  *flaw = (struct tsri_flaw){at, at, what};
-  return false;
+void tsr_isa_program_fini(struct tsr_program *p) {
+  if (!p->borrowed) {
+    tsr_mem_free(p->inst);
+    for (size_t i = 0; i < p->n_names; i++) tsr_mem_free(p->name[i]);
+    tsr_mem_free(p->name);
+  }
+  *p = (struct tsr_program){0};
 }
 
-static bool check_fits(const struct tsr_program *p, struct tsri_flaw *flaw) {
-  for (size_t i = 0; i < p->n; i++)
-    if (!tsri_operands_fit(&p->inst[i])) return bad(flaw, i, "an operand is outside its range");
+void tsr_isa_emit(struct tsr_program *p, enum tsr_isa_op op, const int64_t *f) {
+  if (p->failed || p->borrowed ||
+      !tsr_mem_grow((void **)&p->inst, &p->cap, p->n + 1, sizeof *p->inst)) {
+    p->failed = true;
+    return;
+  }
+  struct tsr_inst *i = &p->inst[p->n++];
+  i->op = (uint8_t)op;
+  for (int j = 0; j < TSR_ISA_FIELDS_MAX; j++) i->f[j] = tsri_rows[op].field[j].name ? f[j] : 0;
+}
+
+/* ---- names ---- */
+
+bool tsri_name_valid(const char *name, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (name[i] < ' ' || name[i] > '~' || name[i] == '"') return false;
+  return n >= 1 && n <= TSR_ISA_NAME_MAX;
+}
+
+size_t tsri_name_find(const struct tsr_program *p, const char *name) {
+  size_t i = 0;
+  while (i < p->n_names && strcmp(p->name[i], name) != 0) i++;
+  return i;
+}
+
+bool tsri_name_append(struct tsr_program *p, const char *name, size_t n) {
+  char *copy = tsr_mem_strndup(name, n);
+  if (!copy || p->borrowed || p->n_names == TSR_ISA_NAMES ||
+      !tsr_mem_grow((void **)&p->name, &p->cap_names, p->n_names + 1, sizeof *p->name)) {
+    tsr_mem_free(copy);
+    p->failed = true;
+    return false;
+  }
+  p->name[p->n_names++] = copy;
   return true;
 }
 
-/* Loops close in the order opposite to their opening and are not reopened inside
- * themselves. */
-static bool check_loops(const struct tsr_program *p, struct tsri_flaw *flaw) {
-  int64_t stack[TSR_ISA_LOOPS];
-  size_t opened[TSR_ISA_LOOPS];
-  unsigned depth = 0, open = 0;
-  for (size_t i = 0; i < p->n; i++) {
-    const struct tsr_inst *in = &p->inst[i];
-    if (in->op == TSR_ISA_LOOP) {
-      if (in->f[0] == TSR_ISA_NO_LOOP || open & 1u << in->f[0])
-        return bad(flaw, i, "this loop register is open already or is none");
-      if (in->f[1] == 0) return bad(flaw, i, "a loop runs at least once");
-      open |= 1u << in->f[0];
-      opened[depth] = i;
-      stack[depth++] = in->f[0];
-    } else if (in->op == TSR_ISA_END) {
-      if (depth == 0 || stack[depth - 1] != in->f[0])
-        return bad(flaw, i, "this loop is not the innermost open one");
-      open &= ~(1u << stack[--depth]);
-    }
-  }
-  if (depth == 0) return true;
-  *flaw = (struct tsri_flaw){p->n, opened[depth - 1], "a loop is not closed"};
-  return false;
+int64_t tsr_isa_name(struct tsr_program *p, const char *name) {
+  size_t i = tsri_name_find(p, name);
+  if (i == p->n_names && !tsri_name_append(p, name, strlen(name))) return 0;
+  return (int64_t)i;
 }
 
-static bool check_operands(const struct tsr_program *p, struct tsri_flaw *flaw) {
-  for (size_t i = 0; i < p->n; i++) {
-    const struct tsr_inst *in = &p->inst[i];
-    bool dims = in->op == TSR_ISA_DIM || in->op == TSR_ISA_BOX || in->op == TSR_ISA_START ||
-                in->op == TSR_ISA_WALK || in->op == TSR_ISA_FEED;
-    if (dims && in->f[1] >= TSR_ISA_DIMS) return bad(flaw, i, "a tensor has dimensions 0 to 3");
-    if (in->op == TSR_ISA_BOX && (in->f[2] == 0 || in->f[3] == 0))
-      return bad(flaw, i, "extent and step are at least 1");
-    if (in->op == TSR_ISA_AXIS && (in->f[2] == 0 || in->f[3] == 0))
-      return bad(flaw, i, "size and tile are at least 1");
-    if (in->op == TSR_ISA_TENSOR && in->f[2] == 0)
-      return bad(flaw, i, "an element has at least 1 byte");
-    if (in->op == TSR_ISA_PLACE && (in->f[3] == 0 || in->f[5] == 0))
-      return bad(flaw, i, "an element has at least 1 byte, and so has what moves wrap in");
-    if (in->op == TSR_ISA_WAIT && in->f[3] == 0) return bad(flaw, i, "a wait takes at least 1");
-    if (in->op == TSR_ISA_MM && in->f[7] == 0) return bad(flaw, i, "the rate is at least 1");
-    if (in->op == TSR_ISA_PRELOAD && in->f[2] == 0)
-      return bad(flaw, i, "the rate is at least 1");
-    if (in->op == TSR_ISA_HALT && i + 1 != p->n) return bad(flaw, i, "halt before the end");
-  }
+/* ---- sets ---- */
+
+bool tsri_program_same(const struct tsr_program *a, const struct tsr_program *b) {
+  if (a->n != b->n || a->n_names != b->n_names) return false;
+  if (a->inst == b->inst && a->name == b->name) return true;
+  for (size_t i = 0; i < a->n_names; i++)
+    if (strcmp(a->name[i], b->name[i]) != 0) return false;
+  for (size_t i = 0; i < a->n; i++)
+    if (a->inst[i].op != b->inst[i].op ||
+        memcmp(a->inst[i].f, b->inst[i].f, sizeof a->inst[i].f) != 0)
+      return false;
   return true;
 }
 
-bool tsri_program_sound(const struct tsr_program *p, struct tsri_flaw *flaw) {
-  if (p->n == 0 || p->inst[p->n - 1].op != TSR_ISA_HALT)
-    return bad(flaw, p->n, "a program ends with halt");
-  return check_fits(p, flaw) && check_loops(p, flaw) && check_operands(p, flaw);
+void tsr_isa_set_fini(struct tsr_program_set *s) {
+  for (size_t i = 0; i < s->n; i++) tsr_isa_program_fini(&s->program[i]);
+  tsr_mem_free(s->program);
+  tsr_mem_free(s->machine);
+  *s = (struct tsr_program_set){0};
 }
 
-enum tsr_status tsr_isa_check(const struct tsr_program *p, struct tsr_err *err) {
-  struct tsri_flaw flaw;
-  if (tsri_program_sound(p, &flaw)) return TSR_OK;
-  return tsr_err_set(err, TSR_INPUT, "instruction %zu: %s", flaw.at, flaw.what);
-}
-
-static void put_le(uint8_t *b, uint64_t v) {
-  for (int i = 0; i < 8; i++) b[i] = (uint8_t)(v >> 8 * i);
-}
-static uint64_t get_le(const uint8_t *b) {
-  uint64_t v = 0;
-  for (int i = 0; i < 8; i++) v |= (uint64_t)b[i] << 8 * i;
-  return v;
-}
-
-enum tsr_status tsr_isa_save(const struct tsr_program *p, uint8_t **bytes, size_t *n,
-                             struct tsr_err *err) {
-  uint8_t *out = tsr_mem_array(p->n * TSR_ISA_WORDS_MAX + HEADER_BYTES / 8, 8);
-  if (!out) return tsr_err_nomem(err);
-  size_t at = HEADER_BYTES;
-  for (size_t i = 0; i < p->n; i++) {
-    uint64_t words[TSR_ISA_WORDS_MAX];
-    size_t used = tsr_isa_encode(&p->inst[i], words);
-    for (size_t w = 0; w < used; w++, at += 8) put_le(out + at, words[w]);
-  }
-  memcpy(out, magic, sizeof magic);
-  put_le(out + 8, (at - HEADER_BYTES) / 8);
-  put_le(out + 16, tsr_fnv1a(TSR_FNV_INIT, out + HEADER_BYTES, at - HEADER_BYTES));
-  *bytes = out;
-  *n = at;
-  return TSR_OK;
-}
-
-static enum tsr_status check_header(const char *path, const uint8_t *bytes, size_t n,
-                                    struct tsr_err *err) {
-  if (n < HEADER_BYTES || memcmp(bytes, magic, sizeof magic) != 0)
-    return tsr_err_set(err, TSR_INPUT, "%s: no program; expected it to begin with TSRPROG1",
-                       path);
-  uint64_t words = get_le(bytes + 8), have = (n - HEADER_BYTES) / 8;
-  if (words != have || (n - HEADER_BYTES) % 8 != 0)
-    return tsr_err_set(err, TSR_INPUT,
-                       "%s: the program is cut short or too long; expected %llu words, got "
-                       "%llu bytes",
-                       path, (unsigned long long)words, (unsigned long long)(n - HEADER_BYTES));
-  if (get_le(bytes + 16) != tsr_fnv1a(TSR_FNV_INIT, bytes + HEADER_BYTES, n - HEADER_BYTES))
-    return tsr_err_set(err, TSR_INPUT, "%s: the program is damaged: its hash does not agree",
-                       path);
-  return TSR_OK;
-}
-
-enum tsr_status tsr_isa_load(const char *path, const uint8_t *bytes, size_t n,
-                             struct tsr_program *out, struct tsr_err *err) {
-  enum tsr_status st = check_header(path, bytes, n, err);
-  if (st) return st;
-  struct tsr_program p = {0};
-  for (size_t at = HEADER_BYTES; at < n;) {
-    uint64_t words[TSR_ISA_WORDS_MAX];
-    size_t have = 0;
-    for (; have < TSR_ISA_WORDS_MAX && at + 8 * have < n; have++)
-      words[have] = get_le(bytes + at + 8 * have);
-    struct tsr_inst in;
-    size_t used = tsr_isa_decode(words, have, &in);
-    if (used == 0) {
-      tsr_isa_program_fini(&p);
-      return tsr_err_set(err, TSR_INPUT, "%s: byte %zu: no instruction: word %016llx", path, at,
-                         (unsigned long long)words[0]);
-    }
-    tsr_isa_emit(&p, in.op, in.f);
-    at += 8 * used;
-  }
-  st = p.failed ? tsr_err_nomem(err) : tsr_isa_check(&p, err);
+enum tsr_status tsr_isa_set_add(struct tsr_program_set *s, struct tsr_program *p, size_t cores,
+                                struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  TSR_CHECK(cores >= 1);
+  if (cores > TSR_ISA_CORES - s->n)
+    st = tsr_err_set(err, TSR_INPUT, "too many cores; expected at most %d, got %zu",
+                     (int)TSR_ISA_CORES, s->n + cores);
+  else if (p->failed ||
+           !tsr_mem_grow((void **)&s->program, &s->cap, s->n + cores, sizeof *s->program))
+    st = tsr_err_nomem(err);
   if (st) {
-    tsr_isa_program_fini(&p);
+    tsr_isa_program_fini(p);
     return st;
   }
-  *out = p;
+  for (size_t i = 0; i < cores; i++) {
+    s->program[s->n++] = *p;
+    p->borrowed = true;
+  }
+  *p = (struct tsr_program){0};
+  return TSR_OK;
+}
+
+enum tsr_status tsr_isa_set_machine(struct tsr_program_set *s, const char *name, uint64_t hash,
+                                    struct tsr_err *err) {
+  char *copy = NULL;
+  if (name && !tsri_name_valid(name, strlen(name)))
+    return tsr_err_set(err, TSR_INPUT,
+                       "no name of a machine; expected 1 to %d printable ASCII characters "
+                       "without a quote, got '%s'",
+                       (int)TSR_ISA_NAME_MAX, name);
+  if (name && !(copy = tsr_mem_strdup(name))) return tsr_err_nomem(err);
+  tsr_mem_free(s->machine);
+  s->machine = copy;
+  s->machine_hash = copy ? hash : 0;
   return TSR_OK;
 }

@@ -1,4 +1,4 @@
-/* asm: a program's text as binary. */
+/* asm: the text of programs as binary. */
 #include "isa/isa.h"
 #include "sim/base/io.h"
 #include "sim/base/mem.h"
@@ -27,33 +27,60 @@ static error_t parse_asm(int key, char *arg, struct argp_state *state) {
   }
 }
 
-static size_t count_words(const struct tsr_program *p) {
-  size_t n = 0;
-  for (size_t i = 0; i < p->n; i++) {
-    uint64_t words[TSR_ISA_WORDS_MAX];
-    n += tsr_isa_encode(&p->inst[i], words);
+struct size {
+  size_t programs, instructions, words;
+};
+
+/* Of the different programs, each once. */
+static struct size measure(const struct tsr_program_set *s) {
+  struct size n = {0};
+  for (size_t i = 0; i < s->n; i++) {
+    const struct tsr_program *p = &s->program[i];
+    if (p->borrowed) continue;
+    n.programs++;
+    n.instructions += p->n;
+    for (size_t j = 0; j < p->n; j++) {
+      uint64_t words[TSR_ISA_WORDS_MAX];
+      n.words += tsr_isa_encode(&p->inst[j], words);
+    }
   }
   return n;
 }
 
 static enum tsr_status summarize(struct cmd_ctx *ctx, const struct asm_args *a,
-                                 const struct tsr_program *p) {
+                                 const struct tsr_program_set *s) {
   struct tsr_str out = TSR_STR_INIT;
+  const struct size n = measure(s);
   if (ctx->json) {
     tsr_str_add(&out, "{\"file\": ");
     tsr_str_add_json(&out, a->file);
-    tsr_str_addf(&out, ", \"instructions\": %zu, \"words\": %zu, \"output\": ", p->n,
-                 count_words(p));
+    tsr_str_addf(&out,
+                 ", \"cores\": %zu, \"programs\": %zu, \"instructions\": %zu, "
+                 "\"words\": %zu, \"output\": ",
+                 s->n, n.programs, n.instructions, n.words);
     if (a->out)
       tsr_str_add_json(&out, a->out);
     else
       tsr_str_add(&out, "null");
     tsr_str_add(&out, "}\n");
   } else {
-    tsr_str_addf(&out, "%s: %zu instructions, %zu words\n", a->file, p->n, count_words(p));
+    tsr_str_addf(&out, "%s: ", a->file);
+    if (s->n > 1) tsr_str_addf(&out, "%zu cores, %zu programs, ", s->n, n.programs);
+    tsr_str_addf(&out, "%zu instructions, %zu words\n", n.instructions, n.words);
   }
   enum tsr_status st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
   tsr_str_fini(&out);
+  return st;
+}
+
+static enum tsr_status write_set(struct cmd_ctx *ctx, const struct tsr_program_set *s,
+                                 const char *path) {
+  uint8_t *bytes;
+  size_t n;
+  enum tsr_status st = tsr_isa_set_save(s, &bytes, &n, &ctx->err);
+  if (st) return st;
+  st = tsr_io_write(path, bytes, n, &ctx->err);
+  tsr_mem_free(bytes);
   return st;
 }
 
@@ -63,19 +90,19 @@ CMD(asm) {
       .parser = parse_asm,
       .args_doc = "FILE.s",
       .doc =
-          "Assembles a program's text (as `lower` and `disasm` print it); tells its size, or "
-          "with -o writes the binary."};
+          "Assembles the text of a program, or of one for each core (as `lower` and `disasm` "
+          "print it); tells its size, or with -o writes the binary."};
   struct asm_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   char *text = NULL;
   size_t n;
-  struct tsr_program p = {0};
+  struct tsr_program_set s = {0};
   enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, &a.file, 1) : TSR_OK;
   if (!st) st = tsr_io_read(a.file, &text, &n, &ctx->err);
-  if (!st) st = tsr_isa_assemble(a.file, text, n, &p, &ctx->err);
-  if (!st && a.out) st = cmd_write_program(ctx, &p, a.out);
-  if (!st && (ctx->json || !a.out)) st = summarize(ctx, &a, &p);
-  tsr_isa_program_fini(&p);
+  if (!st) st = tsr_isa_set_assemble(a.file, text, n, &s, &ctx->err);
+  if (!st && a.out) st = write_set(ctx, &s, a.out);
+  if (!st && (ctx->json || !a.out)) st = summarize(ctx, &a, &s);
+  tsr_isa_set_fini(&s);
   tsr_mem_free(text);
   return st;
 }

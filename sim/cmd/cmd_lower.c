@@ -83,11 +83,15 @@ static void print_layer(struct cmd_ctx *ctx, const struct tsr_run_layer_plan *l,
 
 enum tsr_status cmd_write_program(struct cmd_ctx *ctx, const struct tsr_program *p,
                                   const char *path) {
-  uint8_t *bytes;
+  struct tsr_program_set set = {0};
+  struct tsr_program same = *p;
+  uint8_t *bytes = NULL;
   size_t n;
-  enum tsr_status st = tsr_isa_save(p, &bytes, &n, &ctx->err);
-  if (st) return st;
-  st = tsr_io_write(path, bytes, n, &ctx->err);
+  same.borrowed = true;
+  enum tsr_status st = tsr_isa_set_add(&set, &same, 1, &ctx->err);
+  if (!st) st = tsr_isa_set_save(&set, &bytes, &n, &ctx->err);
+  if (!st) st = tsr_io_write(path, bytes, n, &ctx->err);
+  tsr_isa_set_fini(&set);
   tsr_mem_free(bytes);
   return st;
 }
@@ -148,22 +152,32 @@ static error_t parse_disasm(int key, char *arg, struct argp_state *state) {
   }
 }
 
+/* Of the different programs, each once. */
+static size_t count_instructions(const struct tsr_program_set *s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s->n; i++)
+    if (!s->program[i].borrowed) n += s->program[i].n;
+  return n;
+}
+
 CMD(disasm) {
-  static const struct argp argp = {.parser = parse_disasm,
-                                   .args_doc = "FILE.bin",
-                                   .doc = "Prints a binary program (of `lower -o`) as text."};
+  static const struct argp argp = {
+      .parser = parse_disasm,
+      .args_doc = "FILE.bin",
+      .doc = "Prints a binary program (of `lower -o` or `asm -o`) as text."};
   struct disasm_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   char *bytes = NULL;
   size_t n;
-  struct tsr_program p = {0};
+  struct tsr_program_set s = {0};
   struct tsr_str text = TSR_STR_INIT, out = TSR_STR_INIT;
   enum tsr_status st = tsr_io_read(a.file, &bytes, &n, &ctx->err);
-  if (!st) st = tsr_isa_load(a.file, (const uint8_t *)bytes, n, &p, &ctx->err);
+  if (!st) st = tsr_isa_set_load(a.file, (const uint8_t *)bytes, n, &s, &ctx->err);
   if (!st) {
-    tsr_isa_disasm(&p, &text);
+    tsr_isa_set_disasm(&s, &text);
     if (ctx->json) {
-      tsr_str_addf(&out, "{\"instructions\": %zu, \"text\": ", p.n);
+      tsr_str_addf(&out, "{\"cores\": %zu, \"instructions\": %zu, \"text\": ", s.n,
+                   count_instructions(&s));
       tsr_str_add_json(&out, text.p ? text.p : "");
       tsr_str_add(&out, "}\n");
     } else {
@@ -173,7 +187,7 @@ CMD(disasm) {
   }
   tsr_str_fini(&text);
   tsr_str_fini(&out);
-  tsr_isa_program_fini(&p);
+  tsr_isa_set_fini(&s);
   tsr_mem_free(bytes);
   return st;
 }

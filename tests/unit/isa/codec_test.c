@@ -36,6 +36,10 @@ static void no_two_encodings_overlap(void **state) {
       used[f->word] |= bits;
       uint32_t count = tsri_kinds[f->kind].count;
       assert_true(!count || count - 1 <= insts_mask(f->width)); /* every value has a code */
+      /* what an operand has that a text leaves out has a code */
+      struct tsr_inst in = {.op = (uint8_t)op};
+      in.f[j] = f->omitted >= 0 ? f->omitted : 0;
+      assert_true(tsri_operands_fit(&in));
       for (int o = 0; o < j; o++) assert_string_not_equal(row->field[o].name, f->name);
     }
   }
@@ -105,6 +109,22 @@ static void bits_that_no_field_covers_are_refused(void **state) {
 }
 
 /* Codes of a list's field beyond the list, and opcodes beyond the table. */
+/* The names of a program are its own: without them a number stands there. */
+static void a_name_that_is_not_there_is_shown_as_its_number(void **state) {
+  (void)state;
+  struct tsr_program p = {0};
+  struct tsr_inst in = {TSR_ISA_FORMAT, {2, 1}};
+  assert_int_equal(tsr_isa_name(&p, "int8"), 0);
+  const struct tsr_program *of[] = {NULL, &p};
+  for (int i = 0; i < 2; i++) {
+    struct tsr_str s = TSR_STR_INIT;
+    tsr_isa_print(of[i], &in, &s);
+    assert_string_equal(s.p, "format f2, name=1");
+    tsr_str_fini(&s);
+  }
+  tsr_isa_program_fini(&p);
+}
+
 static void values_outside_a_list_are_refused(void **state) {
   (void)state;
   struct tsr_inst out;
@@ -132,21 +152,40 @@ static void known_instructions_have_known_text(void **state) {
     struct tsr_inst i;
     const char *text;
   } rows[] = {
-      {{TSR_ISA_TENSOR, {2, 4, 4096}}, "tensor t2, elem=4, base=4096"},
+      {{TSR_ISA_FORMAT, {15, 63}}, "format f15, \"; #63, \\\""},
+      {{TSR_ISA_TENSOR, {2, 1, 4, 4096}}, "tensor t2, f1, elem=4, base=4096"},
       {{TSR_ISA_DIM, {0, 3, -1, 64}}, "dim t0, i=3, size=18446744073709551615, stride=64"},
-      {{TSR_ISA_BOX, {1, 0, 8, 2}}, "box t1, i=0, extent=8, step=2"},
+      {{TSR_ISA_BOX, {15, 0, 8, 2}}, "box t15, i=0, extent=8, step=2"},
       {{TSR_ISA_START, {0, 1, -3}}, "start t0, i=1, value=-3"},
       {{TSR_ISA_WALK, {0, 1, 2, -7}}, "walk t0, i=1, l2, delta=-7"},
+      {{TSR_ISA_FEED, {3, 1, 7, 2}}, "feed t3, i=1, c, delta=2"},
+      {{TSR_ISA_PLACE, {15, 1, 2, 1, 64, 4096}},
+       "place p15, b, f2, elem=1, base=64, wrap=4096"},
+      {{TSR_ISA_ADVANCE, {4, 14, -1}}, "advance p4, l14, delta=18446744073709551615"},
       {{TSR_ISA_AXIS, {4, 15, 9, 3}}, "axis n, none, size=9, tile=3"},
-      {{TSR_ISA_SEM, {15, 2}}, "sem s15, value=2"},
+      {{TSR_ISA_SEM, {63, 2}}, "sem s63, value=2"},
       {{TSR_ISA_LOOP, {0, 5}}, "loop l0, trips=5"},
       {{TSR_ISA_END, {0}}, "end l0"},
-      {{TSR_ISA_WAIT, {1, 3, 0}}, "wait tile, s3, start"},
-      {{TSR_ISA_WAIT, {1, 2, 1}}, "wait tile, s2, result"},
-      {{TSR_ISA_SIGNAL, {0, 4, 1}}, "signal load, s4, done"},
-      {{TSR_ISA_LOAD, {0, 1}}, "load t0, b"},
-      {{TSR_ISA_STORE, {2, 2}}, "store t2, c"},
-      {{TSR_ISA_MM, {2, 2, 4, 2, 1}}, "mm a=2, b=2, acc=4, out=2, rate=1"},
+      {{TSR_ISA_WAIT, {1, 3, 0, 1}}, "wait tile, s3, start, n=1"},
+      {{TSR_ISA_WAIT, {3, 2, 1, 65535}}, "wait vector, s2, result, n=65535"},
+      {{TSR_ISA_SIGNAL, {0, 4, 1, 0}}, "signal load, s4, done, own"},
+      {{TSR_ISA_SIGNAL, {2, 4, 0, 2}}, "signal store, s4, read, first"},
+      {{TSR_ISA_BARRIER, {3}}, "barrier vector"},
+      {{TSR_ISA_LOAD, {0, 1, 1}}, "load t0, p1, all"},
+      {{TSR_ISA_STORE, {2, 2}}, "store t2, p2"},
+      {{TSR_ISA_GATHER, {1, 2, 3}}, "gather t1, p2, p3"},
+      {{TSR_ISA_SCATTER, {4, 5, 6}}, "scatter t4, p5, p6"},
+      {{TSR_ISA_PRELOAD, {7, 8, 255}}, "preload p7, t8, rate=255"},
+      {{TSR_ISA_MM, {2, 0, 1, 5, 3, 4, 0x4001, 2, 1, 9}},
+       "mm p2, p0, p1, t5, t3, t4, over=l0|l14, rate=2, sparse24, p9"},
+      {{TSR_ISA_MM, {0, 1, 2, 3, 4, 5, 0, 1, 0, 0}},
+       "mm p0, p1, p2, t3, t4, t5, over=none, rate=1, dense, p0"},
+      {{TSR_ISA_VEC, {0, 1, 2, 3, 0, 0xff, 0, 2, 7}},
+       "vec copy, p1, p2, p3, each, rows=g|b|oh|ow|n|kh|kw|c, cols=none, over=l1, imm=7"},
+      {{TSR_ISA_VEC, {18, 1, 2, 3, 1, 8, 16, 0, 0}},
+       "vec add, p1, p2, p3, row, rows=ow, cols=n, over=none, imm=0"},
+      {{TSR_ISA_WINDOW, {29, 1, 2, 3, 0xe, 0x10, 0x60, 0xffffffff}},
+       "window rowmax, p1, p2, t3, rows=b|oh|ow, cols=n, win=kh|kw, imm=4294967295"},
       {{TSR_ISA_HALT, {0}}, "halt"},
   };
   bool seen[TSR_ISA_OP_COUNT] = {false};
@@ -207,8 +246,11 @@ int main(void) {
       cmocka_unit_test(bits_that_no_field_covers_are_refused),
       cmocka_unit_test(values_outside_a_list_are_refused),
       cmocka_unit_test(known_instructions_have_known_text),
+      cmocka_unit_test(a_name_that_is_not_there_is_shown_as_its_number),
       cmocka_unit_test(different_instructions_have_different_text),
       cmocka_unit_test(the_manual_tells_every_instruction_and_operand),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  insts_names_fini();
+  return failed;
 }

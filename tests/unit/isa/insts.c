@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 /* cmocka wants these above */
 #include <cmocka.h>
@@ -31,9 +32,24 @@ bool insts_same(const struct tsr_inst *a, const struct tsr_inst *b) {
   return a->op == b->op && !memcmp(a->f, b->f, sizeof a->f);
 }
 
+static struct tsr_program names;
+
+const struct tsr_program *insts_names(void) {
+  for (int i = (int)names.n_names; i < TSR_ISA_NAMES; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "; #%d, \\", i); /* what means something elsewhere */
+    assert_int_equal(tsr_isa_name(&names, name), i);
+  }
+  return &names;
+}
+
+void insts_names_fini(void) {
+  tsr_isa_program_fini(&names);
+}
+
 char *insts_text(const struct tsr_inst *i) {
   struct tsr_str s = TSR_STR_INIT;
-  tsr_isa_print(i, &s);
+  tsr_isa_print(insts_names(), i, &s);
   char *text = tsr_str_take(&s);
   assert_non_null(text);
   return text;

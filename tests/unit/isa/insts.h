@@ -13,7 +13,11 @@ uint64_t insts_mask(unsigned width);
 int64_t insts_random_value(const struct tsri_field *f, struct tsr_rng *r);
 struct tsr_inst insts_random(int op, struct tsr_rng *r);
 bool insts_same(const struct tsr_inst *a, const struct tsr_inst *b);
-/* As the disassembler prints it; owned by the caller, fails the test without memory. */
+/* Every number of a name has one here. */
+const struct tsr_program *insts_names(void);
+void insts_names_fini(void);
+/* As the disassembler prints it, with those names; owned by the caller, fails the test without
+ * memory. */
 char *insts_text(const struct tsr_inst *i);
 
 #endif

@@ -11,6 +11,16 @@
 #include "sim/base/mem.h"
 #include "sim/run/run.h"
 
+/* The container of a program for one core. */
+static void save(const struct tsr_program *p, uint8_t **bytes, size_t *n) {
+  struct tsr_program_set set = {0};
+  struct tsr_program same = *p;
+  same.borrowed = true;
+  assert_int_equal(tsr_isa_set_add(&set, &same, 1, NULL), TSR_OK);
+  assert_int_equal(tsr_isa_set_save(&set, bytes, n, NULL), TSR_OK);
+  tsr_isa_set_fini(&set);
+}
+
 static void expect_same_bytes(const struct tsr_program *p, const char *name) {
   struct tsr_str text = TSR_STR_INIT;
   struct tsr_err err = TSR_ERR_INIT;
@@ -20,8 +30,8 @@ static void expect_same_bytes(const struct tsr_program *p, const char *name) {
   tsr_isa_disasm(p, &text);
   assert_non_null(text.p);
   if (tsr_isa_assemble(name, text.p, text.n, &again, &err)) fail_msg("%s", err.msg[0]);
-  assert_int_equal(tsr_isa_save(p, &x, &n, NULL), TSR_OK);
-  assert_int_equal(tsr_isa_save(&again, &y, &m, NULL), TSR_OK);
+  save(p, &x, &n);
+  save(&again, &y, &m);
   assert_int_equal(n, m);
   assert_memory_equal(x, y, n);
   tsr_mem_free(x);
