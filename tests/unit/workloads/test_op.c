@@ -74,7 +74,8 @@ static void sizes_and_tensors_are_those_of_the_meaning(void **state) {
     struct tsr_graph *g = must_op(goods[i].what, 0);
     const struct tsr_op *o = &g->ops[0];
     uint64_t macs, a, b, c;
-    assert_true(tsr_op_macs(o, &macs) && tsr_op_elems(o, &a, &b, &c));
+    assert_true(tsr_op_macs(o, &macs));
+    assert_true(tsr_op_elems(o, &a, &b, &c));
     if (o->m != goods[i].m || o->n != goods[i].n || o->k != goods[i].k ||
         o->count != goods[i].count || macs != goods[i].macs)
       fail_msg("%s: sizes", goods[i].what);
@@ -187,7 +188,8 @@ static void a_batch_adds_rows_or_operators(void **state) {
     struct tsr_graph *one = must_op(batches[i].what, 0), *g = must_op(batches[i].what, 3);
     const struct tsr_op *o = &g->ops[0];
     uint64_t a1, b1, c1, a, b, c;
-    assert_true(tsr_op_elems(&one->ops[0], &a1, &b1, &c1) && tsr_op_elems(o, &a, &b, &c));
+    assert_true(tsr_op_elems(&one->ops[0], &a1, &b1, &c1));
+    assert_true(tsr_op_elems(o, &a, &b, &c));
     if (o->m != batches[i].m || o->count != batches[i].count || b1 != batches[i].b1 ||
         b != batches[i].b3)
       fail_msg("%s: m %llu, count %llu, b %llu then %llu", batches[i].what,
