@@ -1,25 +1,47 @@
-/* The operator graph: kinds, sizes, checks. */
+/* The operator graph: kinds and the sizes of operators. */
 #include <string.h>
 
 #include "workloads/workloads_int.h"
 
-static const struct {
-  const char *name;
-  bool weight;
-} kinds[] = {
-#define KIND_ROW(id, name, w, doc) {name, w},
-    TSR_OP_LIST(KIND_ROW)
-#undef KIND_ROW
+enum { FLAG_ROWS = 1, FLAG_EPS = 2, FLAG_EXPERTS = 4, FLAG_STEP = 8 };
+
+#define HAS_MACS(cls) ((cls) <= TSR_CLASS_ATTENTION)
+#define HOLDS_K(s) ((s) == TSR_SHAPE_MK || (s) == TSR_SHAPE_MKN || (s) == TSR_SHAPE_SRC)
+#define USES_K(cls, a, b, c) \
+  (HAS_MACS(cls) || (cls) == TSR_CLASS_WINDOW || HOLDS_K(a) || HOLDS_K(b) || HOLDS_K(c))
+
+static const struct tsr_op_info kinds[] = {
+#define OP(id, name, cls, weight, a, b, c, flags, doc) \
+  {name,                                               \
+   doc,                                                \
+   TSR_CLASS_##cls,                                    \
+   weight,                                             \
+   TSR_SHAPE_##a,                                      \
+   TSR_SHAPE_##b,                                      \
+   TSR_SHAPE_##c,                                      \
+   ((flags)&FLAG_ROWS) != 0,                           \
+   ((flags)&FLAG_EPS) != 0,                            \
+   ((flags)&FLAG_EXPERTS) != 0,                        \
+   ((flags)&FLAG_STEP) != 0,                           \
+   HAS_MACS(TSR_CLASS_##cls),                          \
+   USES_K(TSR_CLASS_##cls, TSR_SHAPE_##a, TSR_SHAPE_##b, TSR_SHAPE_##c)},
+#include "workloads/op.def"
+#undef OP
 };
 
-const char *tsr_op_kind_name(enum tsr_op_kind k) {
+static const char *const with_names[TSR_WITH_COUNT_] = {"full", "row", "col", "scalar"};
+
+const struct tsr_op_info *tsr_op_kind_info(enum tsr_op_kind k) {
   TSR_CHECK((unsigned)k < TSR_OP_KIND_COUNT_);
-  return kinds[k].name;
+  return &kinds[k];
+}
+
+const char *tsr_op_kind_name(enum tsr_op_kind k) {
+  return tsr_op_kind_info(k)->name;
 }
 
 bool tsr_op_kind_b_is_weight(enum tsr_op_kind k) {
-  TSR_CHECK((unsigned)k < TSR_OP_KIND_COUNT_);
-  return kinds[k].weight;
+  return tsr_op_kind_info(k)->b_is_weight;
 }
 
 bool tsr_op_kind_find(const char *name, enum tsr_op_kind *out) {
@@ -31,12 +53,22 @@ bool tsr_op_kind_find(const char *name, enum tsr_op_kind *out) {
   return false;
 }
 
+const char *tsr_with_name(enum tsr_with w) {
+  TSR_CHECK((unsigned)w < TSR_WITH_COUNT_);
+  return with_names[w];
+}
+
+bool tsr_op_b_is_weight(const struct tsr_op *op) {
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  bool a_row_each = info->b == TSR_SHAPE_WITH && op->attr.with == TSR_WITH_COL;
+  return info->b_is_weight && !a_row_each;
+}
+
 void tsr_graph_destroy(struct tsr_graph *g) {
   if (g) tsr_arena_destroy(g->arena); /* g itself lives there */
 }
 
-/* The product of four, false on overflow; *out unchanged then. */
-static bool product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out) {
+bool tsri_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out) {
   uint64_t v;
   if (!tsr_mul_u64(a, b, &v) || !tsr_mul_u64(v, c, &v) || !tsr_mul_u64(v, d, &v)) return false;
   *out = v;
@@ -44,16 +76,63 @@ static bool product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *ou
 }
 
 bool tsr_op_macs(const struct tsr_op *op, uint64_t *macs) {
-  return product(op->m, op->n, op->k, op->count, macs);
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  uint64_t v = 0;
+  if (info->has_macs && !tsri_product(op->m, op->n, op->k, op->count, &v)) return false;
+  if (info->cls == TSR_CLASS_ATTENTION && !tsr_mul_u64(v, 2, &v)) return false;
+  *macs = v;
+  return true;
+}
+
+bool tsr_op_attention_pairs(const struct tsr_op *op, uint64_t *pairs) {
+  if (tsr_op_kind_info(op->kind)->cls != TSR_CLASS_ATTENTION) return false;
+  if (!op->attr.causal) return tsri_product(op->m, op->n, op->count, 1, pairs);
+  /* The last query sees all n keys, each one before it one less. */
+  uint64_t first = op->n - op->m + 1, twice, even = op->m % 2 == 0;
+  if (op->m > op->n || !tsr_add_u64(first, op->n, &twice)) return false;
+  /* m * (first + n) / 2, and first + n is even where m is odd. */
+  return tsri_product(even ? op->m / 2 : op->m, even ? twice : twice / 2, op->count, 1, pairs);
+}
+
+/* Elements of an operand of this shape in the operator's sizes, all counts. */
+static bool shape_elems(const struct tsr_op *op, enum tsr_op_shape shape, enum tsr_with with,
+                        uint64_t *out) {
+  const struct tsr_conv *v = &op->conv;
+  const struct tsr_op_attr *t = &op->attr;
+  uint64_t e, m = op->m, n = op->n, k = op->k, count = op->count;
+  switch (shape) {
+  case TSR_SHAPE_NONE: *out = 0; return true;
+  case TSR_SHAPE_MK: return tsri_product(m, k, count, 1, out);
+  case TSR_SHAPE_KN: return tsri_product(k, n, count, 1, out);
+  case TSR_SHAPE_MN: return tsri_product(m, n, count, 1, out);
+  case TSR_SHAPE_M: return tsri_product(m, count, 1, 1, out);
+  case TSR_SHAPE_N: return tsri_product(n, count, 1, 1, out);
+  case TSR_SHAPE_N2: return tsri_product(n, count, 2, 1, out);
+  case TSR_SHAPE_IN: return tsri_product(v->batch, v->in_h, v->in_w, v->in_c, out);
+  case TSR_SHAPE_KV:
+    if (t->heads == 0) return false;
+    return tsri_product(count / t->heads, t->kv_heads, n, k, &e) && tsr_mul_u64(e, 2, out);
+  case TSR_SHAPE_TN: return tsri_product(t->table, n, count, 1, out);
+  case TSR_SHAPE_MKN: return tsri_product(m, k, n, count, out);
+  case TSR_SHAPE_SRC: return tsri_product(m / k, n, count, 1, out);
+  case TSR_SHAPE_SHARED: return tsri_product(m, n, 1, 1, out);
+  case TSR_SHAPE_WITH: break;
+  }
+  static const enum tsr_op_shape by_with[TSR_WITH_COUNT_] = {[TSR_WITH_FULL] = TSR_SHAPE_MN,
+                                                             [TSR_WITH_ROW] = TSR_SHAPE_N,
+                                                             [TSR_WITH_COL] = TSR_SHAPE_M};
+  if (with != TSR_WITH_SCALAR) return shape_elems(op, by_with[with], with, out);
+  *out = count;
+  return true;
 }
 
 bool tsr_op_elems(const struct tsr_op *op, uint64_t *a, uint64_t *b, uint64_t *c) {
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  enum tsr_op_shape of_a = op->has_conv ? TSR_SHAPE_IN : info->a;
   uint64_t ea, eb, ec;
-  const struct tsr_conv *v = &op->conv;
-  bool good = op->has_conv ? product(v->batch, v->in_h, v->in_w, v->in_c, &ea)
-                           : product(op->m, op->k, op->count, 1, &ea);
-  if (!good || !product(op->k, op->n, op->count, 1, &eb) ||
-      !product(op->m, op->n, op->count, 1, &ec))
+  if (!shape_elems(op, of_a, op->attr.with, &ea) ||
+      !shape_elems(op, info->b, op->attr.with, &eb) ||
+      !shape_elems(op, info->c, op->attr.with, &ec))
     return false;
   *a = ea;
   *b = eb;
@@ -61,96 +140,23 @@ bool tsr_op_elems(const struct tsr_op *op, uint64_t *a, uint64_t *b, uint64_t *c
   return true;
 }
 
-/* Places the window takes along one axis; *why is set when there is none. */
-static bool axis(uint64_t in, uint64_t before, uint64_t behind, uint64_t kernel,
-                 uint64_t stride, uint64_t dil, uint64_t *out, const char **why) {
-  uint64_t padded, window;
-  if (!tsr_add_u64(in, before, &padded) || !tsr_add_u64(padded, behind, &padded) ||
-      !tsr_mul_u64(kernel - 1, dil, &window) || !tsr_add_u64(window, 1, &window)) {
-    *why = "sizes below 2^64";
-    return false;
-  }
-  if (window > padded) {
-    *why = "a kernel no larger than the padded input";
-    return false;
-  }
-  *out = (padded - window) / stride + 1;
+bool tsr_op_step_elems(const struct tsr_op *op, size_t i, uint64_t *elems) {
+  TSR_CHECK(i < op->n_steps);
+  const struct tsr_op_step *s = &op->step[i];
+  return shape_elems(op, tsr_op_kind_info(s->kind)->b, s->with, elems);
+}
+
+/* The step reads what another operator made. */
+static bool step_reads(const struct tsr_op_step *s) {
+  const struct tsr_op_info *info = tsr_op_kind_info(s->kind);
+  return info->b != TSR_SHAPE_NONE && !info->b_is_weight;
+}
+
+bool tsr_op_step_source(const struct tsr_op *op, size_t i, size_t *source) {
+  TSR_CHECK(i < op->n_steps);
+  if (!step_reads(&op->step[i])) return false;
+  size_t behind = 1; /* this step and those after it that read */
+  for (size_t j = i + 1; j < op->n_steps; j++) behind += step_reads(&op->step[j]);
+  *source = op->n_after > behind ? op->after[op->n_after - behind] : SIZE_MAX;
   return true;
-}
-
-static bool all_positive(const struct tsr_conv *c) {
-  return c->batch && c->in_c && c->in_h && c->in_w && c->out_c && c->k_h && c->k_w &&
-         c->stride_h && c->stride_w && c->dil_h && c->dil_w && c->groups;
-}
-
-bool tsri_conv_shape(const struct tsr_conv *c, struct tsri_shape *out, const char **why) {
-  struct tsri_shape s = {0};
-  if (!all_positive(c)) {
-    *why = "sizes of 1 or more";
-    return false;
-  }
-  if (c->in_c % c->groups || c->out_c % c->groups) {
-    *why = "groups that divide in_c and out_c";
-    return false;
-  }
-  if (!axis(c->in_h, c->pad_t, c->pad_b, c->k_h, c->stride_h, c->dil_h, &s.out_h, why) ||
-      !axis(c->in_w, c->pad_l, c->pad_r, c->k_w, c->stride_w, c->dil_w, &s.out_w, why))
-    return false;
-  s.n = c->out_c / c->groups;
-  s.count = c->groups;
-  if (!product(c->batch, s.out_h, s.out_w, 1, &s.m) ||
-      !product(c->k_h, c->k_w, c->in_c / c->groups, 1, &s.k)) {
-    *why = "sizes below 2^64";
-    return false;
-  }
-  *out = s;
-  return true;
-}
-
-static enum tsr_status check_conv(const struct tsr_op *op, struct tsr_err *err) {
-  struct tsri_shape s;
-  const char *why = NULL;
-  if (!tsri_conv_shape(&op->conv, &s, &why))
-    return tsr_err_at(err, TSR_INPUT, &op->pos, "impossible geometry of '%s'; expected %s",
-                      op->name, why);
-  const struct {
-    const char *name;
-    uint64_t want, got;
-  } row[] = {
-      {"out_h", s.out_h, op->conv.out_h},
-      {"out_w", s.out_w, op->conv.out_w},
-      {"M", s.m, op->m},
-      {"N", s.n, op->n},
-      {"K", s.k, op->k},
-      {"count", s.count, op->count},
-      {"groups", op->kind == TSR_OP_DWCONV ? op->conv.in_c : op->conv.groups, op->conv.groups}};
-  for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-    if (row[i].want != row[i].got)
-      return tsr_err_at(
-          err, TSR_INPUT, &op->pos,
-          "%s of '%s' does not agree with the geometry; expected %llu, got '%llu'", row[i].name,
-          op->name, (unsigned long long)row[i].want, (unsigned long long)row[i].got);
-  return TSR_OK;
-}
-
-enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err) {
-  if (!op->m || !op->n || !op->k || !op->count)
-    return tsr_err_at(err, TSR_INPUT, &op->pos,
-                      "a size of '%s' is zero; expected M, N, K and count of 1 or more",
-                      op->name);
-  if (op->has_conv) {
-    enum tsr_status s = check_conv(op, err);
-    if (s) return s;
-  }
-  uint64_t macs, a, b, c;
-  if (!tsr_op_macs(op, &macs))
-    return tsr_err_at(err, TSR_INPUT, &op->pos,
-                      "'%s' is too large; expected M*N*K*count below 2^64, got "
-                      "'%llux%llux%llu', count %llu",
-                      op->name, (unsigned long long)op->m, (unsigned long long)op->n,
-                      (unsigned long long)op->k, (unsigned long long)op->count);
-  if (!tsr_op_elems(op, &a, &b, &c))
-    return tsr_err_at(err, TSR_INPUT, &op->pos,
-                      "a tensor of '%s' is too large; expected below 2^64 elements", op->name);
-  return TSR_OK;
 }

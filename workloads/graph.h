@@ -7,6 +7,10 @@
  * geometry, NHWC activations, and m = batch*out_h*out_w, n = out_c/groups,
  * k = k_h*k_w*in_c/groups with k running over (k_h, k_w, channel), channel
  * fastest, count = groups.
+ * The other operators are `count` independent ones over m rows of n columns, k = 1, or as
+ * op.def says: attention (m queries, n keys, heads k wide), pooling (m, n = channels, k
+ * elements of a window), look-ups (k rows of a table for each of m rows).  They have no MACs,
+ * but attention, which has those of the two matmuls it holds.
  *
  * Ownership: everything lives in the graph's arena.  Read-only after reading. */
 #ifndef TSR_WORKLOADS_GRAPH_H
@@ -19,23 +23,57 @@
 #include "sim/base/err.h"
 #include "sim/base/mem.h"
 
-/* X(id, name, B is a weight, doc) */
-#define TSR_OP_LIST(X)                                                    \
-  X(CONV, "conv", true, "convolution")                                    \
-  X(DWCONV, "dwconv", true, "depthwise convolution: groups = in_c")       \
-  X(LINEAR, "linear", true, "activations times weights")                  \
-  X(MOE_LINEAR, "moe_linear", true, "linear layer of one expert")         \
-  X(ATTN_QK, "attn_qk", false, "queries times keys, count = batch*heads") \
-  X(ATTN_PV, "attn_pv", false, "probabilities times values")              \
-  X(GEMM, "gemm", true, "a plain matmul")                                 \
-  X(BMM, "bmm", false, "a matmul of two activations")
-
 enum tsr_op_kind {
-#define TSR_OP_ENUM(id, name, w, doc) TSR_OP_##id,
-  TSR_OP_LIST(TSR_OP_ENUM)
-#undef TSR_OP_ENUM
-      TSR_OP_KIND_COUNT_
+#define OP(id, name, cls, weight, a, b, c, flags, doc) TSR_OP_##id,
+#include "workloads/op.def"
+#undef OP
+  TSR_OP_KIND_COUNT_
 };
+
+/* What an operator is to whoever lowers it. */
+enum tsr_op_class {
+  TSR_CLASS_MATMUL,
+  TSR_CLASS_CONV,        /* a matmul, with or without geometry */
+  TSR_CLASS_ATTENTION,   /* two matmuls with a softmax between */
+  TSR_CLASS_ROWWISE,     /* an element of the result needs a whole row */
+  TSR_CLASS_ELEMENTWISE, /* it needs the elements at its place alone */
+  TSR_CLASS_WINDOW,      /* it needs a window; has geometry (out_c = in_c, groups = 1) */
+  TSR_CLASS_GATHER,      /* rows at places that data decide */
+  TSR_CLASS_LAYOUT,      /* elements move as they are */
+};
+
+/* How many elements an operand has; op.def explains each. */
+enum tsr_op_shape {
+  TSR_SHAPE_NONE,
+  TSR_SHAPE_MK,
+  TSR_SHAPE_KN,
+  TSR_SHAPE_MN,
+  TSR_SHAPE_M,
+  TSR_SHAPE_N,
+  TSR_SHAPE_N2,
+  TSR_SHAPE_IN,
+  TSR_SHAPE_KV,
+  TSR_SHAPE_TN,
+  TSR_SHAPE_MKN,
+  TSR_SHAPE_SRC,
+  TSR_SHAPE_WITH,
+  TSR_SHAPE_SHARED
+};
+
+struct tsr_op_info {
+  const char *name, *doc;
+  enum tsr_op_class cls;
+  bool b_is_weight;
+  enum tsr_op_shape a, b, c;
+  bool rows;     /* rows do not depend on each other: a batch multiplies m, else count */
+  bool eps;      /* attr.eps is used */
+  bool experts;  /* attr.experts is used */
+  bool step;     /* may be a step of an epilogue */
+  bool has_macs; /* classes matmul, conv and attention */
+  bool uses_k;   /* k is not always 1 */
+};
+/* The row of a kind (static). */
+const struct tsr_op_info *tsr_op_kind_info(enum tsr_op_kind k);
 const char *tsr_op_kind_name(enum tsr_op_kind k);
 bool tsr_op_kind_b_is_weight(enum tsr_op_kind k);
 /* By name; false when unknown. */
@@ -46,12 +84,45 @@ struct tsr_conv { /* all in elements; valid when tsr_op.has_conv */
   uint64_t k_h, k_w, stride_h, stride_w, pad_t, pad_l, pad_b, pad_r, dil_h, dil_w, groups;
 };
 
+/* How the second operand of an elementwise operator meets the first. */
+enum tsr_with {
+  TSR_WITH_FULL,   /* one element each: M*N */
+  TSR_WITH_ROW,    /* one row for all rows: N */
+  TSR_WITH_COL,    /* one element a row: M */
+  TSR_WITH_SCALAR, /* one element */
+  TSR_WITH_COUNT_
+};
+/* `full`, `row`, `col`, `scalar` (static). */
+const char *tsr_with_name(enum tsr_with w);
+
+/* What some kinds have beside their sizes; 0 in the others. */
+struct tsr_op_attr {
+  uint64_t heads, kv_heads; /* attention: count is a multiple of heads, heads of kv_heads;
+                               head h reads the keys of kv head h / (heads / kv_heads) */
+  bool causal;              /* attention: query i of m sees keys 0 .. i + n - m */
+  uint64_t table;           /* embedding, gather: rows of the table */
+  uint64_t experts;         /* moe_gather, moe_scatter: how many the rows are sorted by */
+  double eps;               /* layernorm, rmsnorm */
+  enum tsr_with with;       /* kinds whose b has the shape WITH */
+};
+
+/* What happens to the result of a matmul or a convolution, in this order, in the vector unit
+ * before it leaves the chip. */
+struct tsr_op_step {
+  enum tsr_op_kind kind; /* one with info->step */
+  enum tsr_with with;    /* where its b has the shape WITH; FULL: another operator's result */
+};
+enum { TSR_EPILOGUE_MAX = 8 };
+
 struct tsr_op {
   const char *name;
   enum tsr_op_kind kind;
   uint64_t m, n, k, count;
   bool has_conv;
   struct tsr_conv conv;
+  struct tsr_op_attr attr;
+  size_t n_steps; /* of the epilogue */
+  struct tsr_op_step step[TSR_EPILOGUE_MAX];
   /* Formats by name; "" = the machine's default for that role. */
   const char *format_a, *format_b, *format_acc, *format_out;
   const char *sparsity; /* as written in the source (`2:4`), "" = dense */
@@ -72,20 +143,35 @@ struct tsr_graph {
 
 void tsr_graph_destroy(struct tsr_graph *g);
 
-/* Logical multiply-accumulates of one operator / the graph; false on overflow
- * of 64 bits. */
+/* Logical multiply-accumulates of one operator; 0 where !info->has_macs.  A causal attention
+ * counts the full square, as the two matmuls it stands for.  false on overflow of 64 bits. */
 bool tsr_op_macs(const struct tsr_op *op, uint64_t *macs);
+/* Pairs of query and key that an attention needs (all counts), the masked ones left out:
+ * each costs 2*k MACs.  false on overflow, or where op is no attention. */
+bool tsr_op_attention_pairs(const struct tsr_op *op, uint64_t *pairs);
 /* Elements of one operator's whole tensors (all counts): A as stored (a
- * convolution's input, not its im2col form), B, C.  false on overflow. */
+ * convolution's input, not its im2col form), B, C; without the epilogue's.  Indices count as
+ * elements, a table with all its rows.  false on overflow. */
 bool tsr_op_elems(const struct tsr_op *op, uint64_t *a, uint64_t *b, uint64_t *c);
-/* Checks sizes (> 0), the geometry against m n k, products against 64 bits. */
+/* Elements of the second operand of step i of the epilogue (all counts), 0 where it has none.
+ * false on overflow. */
+bool tsr_op_step_elems(const struct tsr_op *op, size_t i, uint64_t *elems);
+/* Where the second operand of step i comes from: an index of `after`, or SIZE_MAX for the
+ * model's input.  false where the step has none or its parameters are the model's.  The first
+ * name of `after` is A's; the steps take the last ones, in their order. */
+bool tsr_op_step_source(const struct tsr_op *op, size_t i, size_t *source);
+/* Its b stays the same from run to run: a weight, or a scale that is not one a row. */
+bool tsr_op_b_is_weight(const struct tsr_op *op);
+/* Checks sizes (> 0), the geometry against m n k, attributes and steps against the kind,
+ * products against 64 bits. */
 enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
 
-/* Reads a workload by what the user wrote: `gemm:MxNxK[,MxNxK…]`, a zoo name
- * (bare), or a path of a CSV file (recognised as SCALE-Sim convolution, SCALE-Sim
- * M,N,K or our own format by its columns).  `batch` 0 = as in the source; else
- * so many times its batch: multiplies m of weight operators (and conv.batch) and count of the
- * others. `text` (may be NULL): use this text instead of opening the file or the zoo.
+/* Reads a workload by what the user wrote: `gemm:MxNxK[,MxNxK…]`, one operator as
+ * `op:NAME:KEY=V[,KEY=V…]`, a zoo name (bare), or a path of a CSV file (recognised as SCALE-Sim
+ * convolution, SCALE-Sim M,N,K or our own format by its columns).  `batch` 0 = as in the
+ * source; else so many times its batch: multiplies m where the rows are independent or B is a
+ * weight (and conv.batch), count of the others. `text` (may be NULL): use this text instead of
+ * opening the file or the zoo.
  * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in; TSR_INPUT:
  * the text, or a file that cannot be read.  Warnings go to err.  *out is created
  * (tsr_graph_destroy), unchanged on failure. */

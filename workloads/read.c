@@ -4,8 +4,17 @@
 #include "sim/base/io.h"
 #include "workloads/workloads_int.h"
 
-static bool is_gemm(const char *what) {
-  return strncmp(what, "gemm:", 5) == 0;
+/* Spellings that are a workload themselves, not the name of one. */
+static const struct spelling {
+  const char *prefix;
+  void (*read)(struct tsri_build *b);
+} spellings[] = {{"gemm:", tsri_gemm_read}, {"op:", tsri_op_read}};
+
+static const struct spelling *spelling_of(const char *what) {
+  for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++)
+    if (strncmp(what, spellings[i].prefix, strlen(spellings[i].prefix)) == 0)
+      return &spellings[i];
+  return NULL;
 }
 
 /* A path holds a slash or a dot; anything else names something built in. */
@@ -19,8 +28,8 @@ static enum tsr_status unknown_name(const char *what, struct tsr_err *err) {
   for (; n < tsr_zoo_count() && n < sizeof names / sizeof names[0]; n++)
     names[n] = tsr_zoo_name(n);
   tsr_err_set(err, TSR_USAGE,
-              "unknown workload; expected gemm:MxNxK, a built-in name or a path with '/' or "
-              "'.', got '%s'",
+              "unknown workload; expected gemm:MxNxK, op:NAME:KEY=V, a built-in name or a path "
+              "with '/' or '.', got '%s'",
               what);
   const char *near = tsr_err_nearest(what, names, n);
   for (size_t i = 0; !near && i < n; i++)
@@ -66,9 +75,18 @@ void tsri_text_read(struct tsri_build *b) {
   tsri_row_fini(&row);
 }
 
+/* A batch adds rows where each stands for itself, else independent operators. */
+static bool batch_adds_rows(const struct tsr_op *op) {
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  bool one_for_all = info->b == TSR_SHAPE_WITH &&
+                     (op->attr.with == TSR_WITH_ROW || op->attr.with == TSR_WITH_SCALAR);
+  if (info->b_is_weight || info->cls == TSR_CLASS_WINDOW) return true;
+  return info->rows && !one_for_all;
+}
+
 static void apply_batch(struct tsri_build *b, struct tsr_op *op, uint64_t batch) {
-  bool weight = tsr_op_kind_b_is_weight(op->kind);
-  bool good = tsr_mul_u64(weight ? op->m : op->count, batch, weight ? &op->m : &op->count);
+  bool rows = batch_adds_rows(op);
+  bool good = tsr_mul_u64(rows ? op->m : op->count, batch, rows ? &op->m : &op->count);
   if (good && op->has_conv) good = tsr_mul_u64(op->conv.batch, batch, &op->conv.batch);
   if (!good)
     tsri_note(b, tsr_err_at(b->err, TSR_INPUT, &op->pos,
@@ -92,7 +110,7 @@ static void finish_ops(struct tsri_build *b, uint64_t batch) {
 /* The text to read: borrowed, or read from the file into *owned. */
 static enum tsr_status find_text(const char *what, const char **text, size_t *len, char **owned,
                                  struct tsr_err *err) {
-  const char *found = is_gemm(what) ? what : tsr_zoo_text(what);
+  const char *found = spelling_of(what) ? what : tsr_zoo_text(what);
   if (found) {
     *text = found;
     *len = strlen(found);
@@ -116,19 +134,20 @@ enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t b
   TSR_CHECK(text != NULL);
   const char *base = what;
   size_t base_len = strlen(what);
-  if (!is_gemm(what)) base_name(what, &base, &base_len);
+  if (!spelling_of(what)) base_name(what, &base, &base_len);
   char *name = tsr_mem_strndup(base, base_len);
   if (!name) {
     tsr_mem_free(owned);
     return tsr_err_nomem(err);
   }
-  bool gemm = is_gemm(what) && is_gemm(text);
-  enum tsr_status s = tsri_build_init(&b, gemm ? "--workload" : what, name, text, len, err);
+  const struct spelling *spelled = spelling_of(what);
+  if (spelled != spelling_of(text)) spelled = NULL;
+  enum tsr_status s = tsri_build_init(&b, spelled ? "--workload" : what, name, text, len, err);
   tsr_mem_free(name);
   tsr_mem_free(owned);
   if (s == TSR_OK) {
-    if (gemm)
-      tsri_gemm_read(&b);
+    if (spelled)
+      spelled->read(&b);
     else
       tsri_text_read(&b);
   }

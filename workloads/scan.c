@@ -182,6 +182,15 @@ struct tsri_field tsri_field_trim(struct tsri_field f) {
   return f;
 }
 
+struct tsri_field tsri_field_part(const struct tsri_field *f, size_t from, size_t n) {
+  struct tsri_field part = {f->p + from, n, f->pos};
+  if (f->pos.width == f->n) {
+    part.pos.col += (uint32_t)from;
+    part.pos.width = (uint32_t)n;
+  }
+  return part;
+}
+
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

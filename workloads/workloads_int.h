@@ -75,6 +75,8 @@ char *tsri_field_text(struct tsri_build *b, const struct tsri_field *f);
 bool tsri_field_is(const struct tsri_field *f, const char *word);
 /* Without blanks at both ends; the position moves along. */
 struct tsri_field tsri_field_trim(struct tsri_field f);
+/* n bytes of f from `from` on; so is its position, where f stood without quotes. */
+struct tsri_field tsri_field_part(const struct tsri_field *f, size_t from, size_t n);
 /* Only decimal digits, at least one. */
 bool tsri_field_digits(const struct tsri_field *f);
 /* Bytes of f that a message shows: at most 60, cut between characters. */
@@ -83,18 +85,28 @@ int tsri_field_shown(const struct tsri_field *f);
 bool tsri_field_u64(struct tsri_build *b, const struct tsri_field *f, const char *what,
                     uint64_t low, uint64_t *out);
 
-/* What a convolution's geometry makes of m, n, k, count.  false: impossible, and
+/* The product of four, false on overflow; *out unchanged then. */
+bool tsri_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out);
+
+/* What the geometry of a convolution makes of m, n, k, count.  false: impossible, and
  * *why says what was expected; *out unchanged. */
 struct tsri_shape {
   uint64_t out_h, out_w, m, n, k, count;
 };
 bool tsri_conv_shape(const struct tsr_conv *c, struct tsri_shape *out, const char **why);
+/* Likewise of any kind with geometry. */
+bool tsri_op_shape(enum tsr_op_kind kind, const struct tsr_conv *c, struct tsri_shape *out,
+                   const char **why);
+/* The attributes and sizes of an operator fit its kind; else which field breaks which rule
+ * (static). */
+bool tsri_attr_check(const struct tsr_op *op, const char **field, const char **rule);
 
 /* The readers: fill b from b->src. */
 void tsri_csv_read(struct tsri_build *b, struct tsri_row *header);
 /* First row of the text, header or not. */
 void tsri_scalesim_read(struct tsri_build *b, struct tsri_row *first);
 void tsri_gemm_read(struct tsri_build *b);
+void tsri_op_read(struct tsri_build *b);
 /* Recognises the kind of a comma separated text by its columns and reads it. */
 void tsri_text_read(struct tsri_build *b);
 bool tsri_csv_is_header(const struct tsri_row *row);

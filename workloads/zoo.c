@@ -18,6 +18,10 @@ static const struct {
     {"llama2-7b-prefill-512", "Llama 2 7B, prefill of 512 tokens, logits of the last"},
     {"llama2-7b-prefill-2048", "Llama 2 7B, prefill of 2048 tokens, logits of the last"},
     {"llama2-7b-decode-2048", "Llama 2 7B, one token with 2048 in the cache"},
+    {"transformer-block", "one layer of BERT base, 128 tokens, with softmax, norms, biases"},
+    {"mlp-moe", "mixture of experts, 128 tokens, 2 of 8 experts, with router and dispatch"},
+    {"dlrm-full", "DLRM, one sample, with its 26 tables (at most 100000 rows each)"},
+    {"cnn-block", "stem, one block and head of ResNet-18, with pooling and activations"},
 };
 
 size_t tsr_zoo_count(void) {

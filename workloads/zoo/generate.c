@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/status.h"
+#include "workloads/zoo/blocks.h"
 
 /* Where the rows of one network go. */
 struct sheet {
@@ -268,17 +269,22 @@ static const struct {
   void (*make)(struct sheet *s);
 } nets[NETS] = {{"resnet50", resnet50}, {"mobilenetv2", mobilenetv2}};
 
+enum { LISTS = NETS + TRANSFORMERS };
+
 size_t tsri_zoo_make_count(void) {
-  return NETS + TRANSFORMERS;
+  return LISTS + tsri_zoo_block_count();
 }
 
 const char *tsri_zoo_make_name(size_t i) {
+  if (i >= LISTS) return tsri_zoo_block_name(i - LISTS);
   return i < NETS ? nets[i].name : transformers[i - NETS].name;
 }
 
 void tsri_zoo_make_text(size_t i, struct tsr_str *out) {
   struct sheet s = {out, tsri_zoo_make_name(i), true};
-  if (i < NETS)
+  if (i >= LISTS)
+    tsri_zoo_block_text(i - LISTS, out);
+  else if (i < NETS)
     nets[i].make(&s);
   else
     transformer(&s, &transformers[i - NETS]);

@@ -289,6 +289,103 @@ static void every_result_is_read_and_channels_fit(void **state) {
   }
 }
 
+/* The networks with every operator: MACs and matrix weights of the same layers in the
+ * independent list (table row, and how many of its layers one stands for), or by the formula.
+ */
+static const struct {
+  const char *name;
+  size_t ops;
+  uint64_t macs, weights; /* of matmuls */
+} blocks[] = {
+    /* bert_base_s128_b1: 12 layers and a pooler of 768 * 768 */
+    {"transformer-block", 11, (11174215680 - 768 * 768) / 12, (85524480 - 768 * 768) / 12},
+    /* router; 256 rows through two matrices of 512 * 2048; 8 experts */
+    {"mlp-moe", 5 + 16 + 2, 128 * 8 * 512 + 2ull * 256 * 512 * 2048,
+     8 * 512 + 8 * 2ull * 512 * 2048},
+    /* 27 * 27 * 128 of the interaction, the rest once for each weight */
+    {"dlrm-full", 3 + 26 + 4 + 5, 2365184 + 27 * 27 * 128,
+     13 * 512 + 512 * 256 + 256 * 128 + 479 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 256 +
+         256},
+    {"cnn-block", 7, 112ull * 112 * 64 * 147 + 2 * 56ull * 56 * 64 * 576 + 64 * 1000,
+     64 * 147 + 2 * 64 * 576 + 64 * 1000},
+};
+enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
+
+static void blocks_hold_the_matmuls_of_their_networks(void **state) {
+  (void)state;
+  for (size_t i = 0; i < BLOCKS; i++) {
+    struct tsr_graph *g = must_read(blocks[i].name, 0);
+    uint64_t macs = 0, weights = 0;
+    for (size_t j = 0; j < g->n_ops; j++) {
+      uint64_t m, a, b, c;
+      assert_true(tsr_op_macs(&g->ops[j], &m) && tsr_op_elems(&g->ops[j], &a, &b, &c));
+      macs += m;
+      if (m && tsr_op_b_is_weight(&g->ops[j])) weights += b;
+    }
+    assert_int_equal(g->n_ops, blocks[i].ops);
+    if (macs != blocks[i].macs || weights != blocks[i].weights)
+      fail_msg("%s: %llu MACs, %llu weights", blocks[i].name, (unsigned long long)macs,
+               (unsigned long long)weights);
+    tsr_graph_destroy(g);
+  }
+}
+
+/* What a residual adds: the layer of this name, "" for the model's input. */
+static const struct {
+  const char *net, *layer;
+  size_t step;
+  const char *from;
+} residuals[] = {
+    {"transformer-block", "attn_out", 1, ""},
+    {"transformer-block", "ffn2", 1, "attn_norm"},
+    {"cnn-block", "conv2b", 1, "maxpool"},
+};
+
+static void residuals_come_from_the_right_layer(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof residuals / sizeof residuals[0]; i++) {
+    struct tsr_graph *g = must_read(residuals[i].net, 0);
+    const struct tsr_op *op = &g->ops[find(g, residuals[i].layer)];
+    size_t source = 0;
+    assert_int_equal(op->step[residuals[i].step].kind, TSR_OP_ADD);
+    assert_true(tsr_op_step_source(op, residuals[i].step, &source));
+    assert_string_equal(source == SIZE_MAX ? "" : g->ops[source].name, residuals[i].from);
+    tsr_graph_destroy(g);
+  }
+}
+
+/* Where the first operand is another operator's result, it has as many elements as that.
+ * A result that several read in part (the experts' rows) or that is one part of several
+ * (concat, the experts' sum) is left out. */
+static void results_have_the_size_of_what_reads_them(void **state) {
+  (void)state;
+  for (size_t i = 0; i < BLOCKS; i++)
+    for (uint64_t batch = 1; batch <= 3; batch++) {
+      struct tsr_graph *g = must_read(blocks[i].name, batch);
+      bool *used = tsr_mem_array(g->n_ops, sizeof *used);
+      size_t checked = 0;
+      for (size_t j = 0; j < g->n_ops; j++) {
+        const struct tsr_op *op = &g->ops[j];
+        for (size_t a = 0; a < op->n_after; a++) used[op->after[a]] = true;
+        bool partly = op->kind == TSR_OP_CONCAT || op->kind == TSR_OP_MOE_SCATTER ||
+                      (op->n_after && g->ops[op->after[0]].kind == TSR_OP_MOE_GATHER);
+        if (op->n_after == 0 || partly) continue;
+        uint64_t a, b, c, from_a, from_b, made;
+        assert_true(tsr_op_elems(op, &a, &b, &c));
+        assert_true(tsr_op_elems(&g->ops[op->after[0]], &from_a, &from_b, &made));
+        if (a != made)
+          fail_msg("%s: %s reads %llu of %llu", blocks[i].name, op->name, (unsigned long long)a,
+                   (unsigned long long)made);
+        checked++;
+      }
+      assert_true(checked >= 4);
+      for (size_t j = 0; j + 1 < g->n_ops; j++)
+        if (!used[j]) fail_msg("%s: nothing reads %s", blocks[i].name, g->ops[j].name);
+      tsr_mem_free(used);
+      tsr_graph_destroy(g);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_files_are_what_the_generator_makes),
@@ -297,6 +394,9 @@ int main(void) {
       cmocka_unit_test(counts_are_the_published_ones),
       cmocka_unit_test(dependencies_are_the_real_ones),
       cmocka_unit_test(every_result_is_read_and_channels_fit),
+      cmocka_unit_test(blocks_hold_the_matmuls_of_their_networks),
+      cmocka_unit_test(residuals_come_from_the_right_layer),
+      cmocka_unit_test(results_have_the_size_of_what_reads_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,9 @@ static const struct bad rows[] = {
     {HEAD "m,a,depthwise,1,1,1,1,\n", 2, 5, "hint: did you mean 'dwconv'?"},
     {HEAD "m,a,conv2d,1,1,1,1,\n", 2, 5, "hint: did you mean 'conv'?"},
     {HEAD "m,a,nothing,1,1,1,1,\n", 2, 5,
-     "expected conv, dwconv, linear, moe_linear, attn_qk, attn_pv, gemm or bmm, got 'nothing'"},
+     "expected an operator such as conv, linear, attn_qk, attention, softmax, layernorm, relu, "
+     "add "
+     "or maxpool, got 'nothing'"},
     {HEAD "m,a,CONV,1,1,1,1,\n", 2, 5, "unknown op"},
     {HEAD "m,a,,1,1,1,1,\n", 2, 5, "unknown op"},
     /* numbers */
