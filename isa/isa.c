@@ -42,9 +42,9 @@ enum tsri_vec_kind tsri_vec_kind(int64_t op) {
   return (enum tsri_vec_kind)vec_kinds[op];
 }
 
-/* Of the pairs only the rotation has a second operand. */
+/* Of the pairs the rotations read it; compress24 writes its places there. */
 bool tsri_vec_reads_b(int64_t op) {
-  return vec_kinds[op] == TSRI_VEC_BINARY || !strcmp(vec_names[op], "rope");
+  return vec_kinds[op] == TSRI_VEC_BINARY || vec_kinds[op] == TSRI_VEC_PAIR;
 }
 
 const struct tsri_kind_row tsri_kinds[TSRI_KINDS] = {

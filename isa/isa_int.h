@@ -61,7 +61,13 @@ void tsri_field_range(const struct tsri_field *f, tsr_i128 *low, tsr_i128 *high)
 bool tsri_operands_fit(const struct tsr_inst *i);
 
 /* The kind of a vector operation, and whether it reads a second operand. */
-enum tsri_vec_kind { TSRI_VEC_UNARY, TSRI_VEC_BINARY, TSRI_VEC_REDUCE, TSRI_VEC_PAIR };
+enum tsri_vec_kind {
+  TSRI_VEC_UNARY,
+  TSRI_VEC_BINARY,
+  TSRI_VEC_REDUCE,
+  TSRI_VEC_WINDOW,
+  TSRI_VEC_PAIR
+};
 enum tsri_vec_kind tsri_vec_kind(int64_t op);
 bool tsri_vec_reads_b(int64_t op);
 

@@ -12,6 +12,7 @@ extern const struct tsr_component tsri_sram;
 extern const struct tsr_component tsri_dma_load;
 extern const struct tsr_component tsri_dma_store;
 extern const struct tsr_component tsri_tile_systolic;
+extern const struct tsr_component tsri_tile_dot;
 extern const struct tsr_component tsri_vector;
 
 #endif

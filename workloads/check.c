@@ -41,8 +41,8 @@ bool tsri_conv_shape(const struct tsr_conv *c, struct tsri_shape *out, const cha
   if (!places(c, &s, why)) return false;
   s.n = c->out_c / c->groups;
   s.count = c->groups;
-  if (!tsri_product(c->batch, s.out_h, s.out_w, 1, &s.m) ||
-      !tsri_product(c->k_h, c->k_w, c->in_c / c->groups, 1, &s.k)) {
+  if (!tsri_elems_product(c->batch, s.out_h, s.out_w, 1, &s.m) ||
+      !tsri_elems_product(c->k_h, c->k_w, c->in_c / c->groups, 1, &s.k)) {
     *why = "sizes below 2^64";
     return false;
   }
@@ -70,8 +70,8 @@ static bool window_shape(const struct tsr_conv *c, struct tsri_shape *out, const
   }
   s.n = c->in_c;
   s.count = 1;
-  if (!tsri_product(c->batch, s.out_h, s.out_w, 1, &s.m) ||
-      !tsri_product(c->k_h, c->k_w, 1, 1, &s.k)) {
+  if (!tsri_elems_product(c->batch, s.out_h, s.out_w, 1, &s.m) ||
+      !tsri_elems_product(c->k_h, c->k_w, 1, 1, &s.k)) {
     *why = "sizes below 2^64";
     return false;
   }

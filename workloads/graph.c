@@ -68,7 +68,7 @@ void tsr_graph_destroy(struct tsr_graph *g) {
   if (g) tsr_arena_destroy(g->arena); /* g itself lives there */
 }
 
-bool tsri_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out) {
+bool tsri_elems_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out) {
   uint64_t v;
   if (!tsr_mul_u64(a, b, &v) || !tsr_mul_u64(v, c, &v) || !tsr_mul_u64(v, d, &v)) return false;
   *out = v;
@@ -78,7 +78,7 @@ bool tsri_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out)
 bool tsr_op_macs(const struct tsr_op *op, uint64_t *macs) {
   const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
   uint64_t v = 0;
-  if (info->has_macs && !tsri_product(op->m, op->n, op->k, op->count, &v)) return false;
+  if (info->has_macs && !tsri_elems_product(op->m, op->n, op->k, op->count, &v)) return false;
   if (info->cls == TSR_CLASS_ATTENTION && !tsr_mul_u64(v, 2, &v)) return false;
   *macs = v;
   return true;
@@ -86,12 +86,12 @@ bool tsr_op_macs(const struct tsr_op *op, uint64_t *macs) {
 
 bool tsr_op_attention_pairs(const struct tsr_op *op, uint64_t *pairs) {
   if (tsr_op_kind_info(op->kind)->cls != TSR_CLASS_ATTENTION) return false;
-  if (!op->attr.causal) return tsri_product(op->m, op->n, op->count, 1, pairs);
+  if (!op->attr.causal) return tsri_elems_product(op->m, op->n, op->count, 1, pairs);
   /* The last query sees all n keys, each one before it one less. */
   uint64_t first = op->n - op->m + 1, twice, even = op->m % 2 == 0;
   if (op->m > op->n || !tsr_add_u64(first, op->n, &twice)) return false;
   /* m * (first + n) / 2, and first + n is even where m is odd. */
-  return tsri_product(even ? op->m / 2 : op->m, even ? twice : twice / 2, op->count, 1, pairs);
+  return tsri_elems_product(even ? op->m / 2 : op->m, even ? twice : twice / 2, op->count, 1, pairs);
 }
 
 /* Elements of an operand of this shape in the operator's sizes, all counts. */
@@ -102,20 +102,20 @@ static bool shape_elems(const struct tsr_op *op, enum tsr_op_shape shape, enum t
   uint64_t e, m = op->m, n = op->n, k = op->k, count = op->count;
   switch (shape) {
   case TSR_SHAPE_NONE: *out = 0; return true;
-  case TSR_SHAPE_MK: return tsri_product(m, k, count, 1, out);
-  case TSR_SHAPE_KN: return tsri_product(k, n, count, 1, out);
-  case TSR_SHAPE_MN: return tsri_product(m, n, count, 1, out);
-  case TSR_SHAPE_M: return tsri_product(m, count, 1, 1, out);
-  case TSR_SHAPE_N: return tsri_product(n, count, 1, 1, out);
-  case TSR_SHAPE_N2: return tsri_product(n, count, 2, 1, out);
-  case TSR_SHAPE_IN: return tsri_product(v->batch, v->in_h, v->in_w, v->in_c, out);
+  case TSR_SHAPE_MK: return tsri_elems_product(m, k, count, 1, out);
+  case TSR_SHAPE_KN: return tsri_elems_product(k, n, count, 1, out);
+  case TSR_SHAPE_MN: return tsri_elems_product(m, n, count, 1, out);
+  case TSR_SHAPE_M: return tsri_elems_product(m, count, 1, 1, out);
+  case TSR_SHAPE_N: return tsri_elems_product(n, count, 1, 1, out);
+  case TSR_SHAPE_N2: return tsri_elems_product(n, count, 2, 1, out);
+  case TSR_SHAPE_IN: return tsri_elems_product(v->batch, v->in_h, v->in_w, v->in_c, out);
   case TSR_SHAPE_KV:
     if (t->heads == 0) return false;
-    return tsri_product(count / t->heads, t->kv_heads, n, k, &e) && tsr_mul_u64(e, 2, out);
-  case TSR_SHAPE_TN: return tsri_product(t->table, n, count, 1, out);
-  case TSR_SHAPE_MKN: return tsri_product(m, k, n, count, out);
-  case TSR_SHAPE_SRC: return tsri_product(m / k, n, count, 1, out);
-  case TSR_SHAPE_SHARED: return tsri_product(m, n, 1, 1, out);
+    return tsri_elems_product(count / t->heads, t->kv_heads, n, k, &e) && tsr_mul_u64(e, 2, out);
+  case TSR_SHAPE_TN: return tsri_elems_product(t->table, n, count, 1, out);
+  case TSR_SHAPE_MKN: return tsri_elems_product(m, k, n, count, out);
+  case TSR_SHAPE_SRC: return tsri_elems_product(m / k, n, count, 1, out);
+  case TSR_SHAPE_SHARED: return tsri_elems_product(m, n, 1, 1, out);
   case TSR_SHAPE_WITH: break;
   }
   static const enum tsr_op_shape by_with[TSR_WITH_COUNT_] = {[TSR_WITH_FULL] = TSR_SHAPE_MN,

@@ -86,7 +86,7 @@ bool tsri_field_u64(struct tsri_build *b, const struct tsri_field *f, const char
                     uint64_t low, uint64_t *out);
 
 /* The product of four, false on overflow; *out unchanged then. */
-bool tsri_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out);
+bool tsri_elems_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out);
 
 /* What the geometry of a convolution makes of m, n, k, count.  false: impossible, and
  * *why says what was expected; *out unchanged. */

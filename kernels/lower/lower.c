@@ -1,4 +1,6 @@
 #include "kernels/lower/lower_int.h"
+#include "sim/base/mem.h"
+#include "sim/base/units.h"
 
 /* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c. */
 enum { FREE = 0, FULL = 3 };
@@ -35,6 +37,17 @@ static void emit_dim(struct lowering *lo, int t, int i, const struct tsri_dim *d
     if (l == TSR_ISA_NO_LOOP) continue;
     int64_t tile = (int64_t)lo->m->tile[d->follow[f].axis];
     EMIT(lo, WALK, t, i, l, d->follow[f].delta * tile);
+  }
+}
+
+/* The coordinates of a dimension begin where the part does and end with it, but for the
+ * rows and columns that neighbouring outputs of a convolution share. */
+static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
+  for (int f = 0; f < d->n_follow; f++) {
+    if (d->follow[f].axis != p->axis[i]) continue;
+    uint64_t delta = (uint64_t)d->follow[f].delta;
+    d->start += (int64_t)(p->from[i] * delta);
+    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) * delta);
   }
 }
 
@@ -88,17 +101,6 @@ static void emit_axes(struct lowering *lo) {
       if ((int)lo->part.axis[i] == x) size = lo->part.size[i];
     if (size > 1 || lo->m->tile[x] > 1)
       EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)size, (int64_t)lo->m->tile[x]);
-  }
-}
-
-/* The coordinates of a dimension begin where the part does and end with it, but for the
- * rows and columns that neighbouring outputs of a convolution share. */
-static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
-  for (int f = 0; f < d->n_follow; f++) {
-    if (d->follow[f].axis != p->axis[i]) continue;
-    uint64_t delta = (uint64_t)d->follow[f].delta;
-    d->start += (int64_t)(p->from[i] * delta);
-    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) * delta);
   }
 }
 

@@ -64,9 +64,10 @@ enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
                                  const char *const *inputs, size_t n);
 
 struct tsr_program;
-/* Writes the container of a program. */
-enum tsr_status cmd_write_program(struct cmd_ctx *ctx, const struct tsr_program *p,
-                                  const char *path);
+struct tsr_program_set;
+/* Saves a container of programs. */
+enum tsr_status cmd_write_set(struct cmd_ctx *ctx, const struct tsr_program_set *set,
+                              const char *path);
 
 /* argp's input: a command's own, behind the common part. */
 struct cmd_input {

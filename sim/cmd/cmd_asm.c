@@ -73,17 +73,6 @@ static enum tsr_status summarize(struct cmd_ctx *ctx, const struct asm_args *a,
   return st;
 }
 
-static enum tsr_status write_set(struct cmd_ctx *ctx, const struct tsr_program_set *s,
-                                 const char *path) {
-  uint8_t *bytes;
-  size_t n;
-  enum tsr_status st = tsr_isa_set_save(s, &bytes, &n, &ctx->err);
-  if (st) return st;
-  st = tsr_io_write(path, bytes, n, &ctx->err);
-  tsr_mem_free(bytes);
-  return st;
-}
-
 CMD(asm) {
   static const struct argp argp = {
       .options = asm_options,
@@ -100,7 +89,7 @@ CMD(asm) {
   enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, &a.file, 1) : TSR_OK;
   if (!st) st = tsr_io_read(a.file, &text, &n, &ctx->err);
   if (!st) st = tsr_isa_set_assemble(a.file, text, n, &s, &ctx->err);
-  if (!st && a.out) st = write_set(ctx, &s, a.out);
+  if (!st && a.out) st = cmd_write_set(ctx, &s, a.out);
   if (!st && (ctx->json || !a.out)) st = summarize(ctx, &a, &s);
   tsr_isa_set_fini(&s);
   tsr_mem_free(text);

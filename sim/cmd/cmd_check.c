@@ -37,14 +37,15 @@ static bool is_yaml(const char *path) {
 static enum tsr_status check_program(const char *path, char **what, struct tsr_err *err) {
   char *bytes;
   size_t n;
-  struct tsr_program p;
+  struct tsr_program_set p;
   enum tsr_status st = tsr_io_read(path, &bytes, &n, err);
   if (st) return st;
-  st = tsr_isa_load(path, (const uint8_t *)bytes, n, &p, err);
+  st = tsr_isa_set_load(path, (const uint8_t *)bytes, n, &p, err);
   tsr_mem_free(bytes);
   if (st) return st;
-  *what = tsr_mem_printf("program of %zu instructions", p.n);
-  tsr_isa_program_fini(&p);
+  *what = tsr_mem_printf("program of %zu instructions for %zu core%s", p.program[0].n, p.n,
+                         p.n == 1 ? "" : "s");
+  tsr_isa_set_fini(&p);
   return TSR_OK;
 }
 
@@ -180,7 +181,7 @@ static void config_json(const struct tsr_machine *m, struct tsr_str *out) {
     tsr_str_add(out, "}");
   }
   tsr_str_add(out, "}, \"instances\": [");
-  for (int i = 0; i < TSR_SLOT_COUNT; i++) {
+  for (size_t i = 0; i < m->n_slots; i++) {
     tsr_str_add(out, i ? ", {\"name\": " : "{\"name\": ");
     tsr_str_add_json(out, m->slot[i].name);
     tsr_str_addf(out, ", \"kind\": \"%s\"}", m->slot[i].ops->kind);

@@ -47,7 +47,7 @@ static enum tsr_status find_layer(const struct tsr_run_plan *p, const char *laye
     return TSR_OK;
   }
   enum tsr_status st =
-      tsr_err_set(err, TSR_USAGE, "no layer '%s' in workload '%s'", layer, p->graph->name);
+      tsr_err_set(err, TSR_USAGE, "no layer '%s' in workload '%s'", layer, p->name);
   const char **names = tsr_mem_array(p->n_layers, sizeof *names);
   for (size_t i = 0; names && i < p->n_layers; i++) names[i] = p->layers[i].op->name;
   const char *near = names ? tsr_err_nearest(layer, names, p->n_layers) : NULL;
@@ -59,40 +59,54 @@ static enum tsr_status find_layer(const struct tsr_run_plan *p, const char *laye
   return st;
 }
 
-static void print_layer(struct cmd_ctx *ctx, const struct tsr_run_layer_plan *l, bool first,
-                        struct tsr_str *out) {
+static enum tsr_status print_layer(struct cmd_ctx *ctx, const struct tsr_run_plan *p, size_t i,
+                                   bool first, struct tsr_str *out) {
+  const struct tsr_run_layer_plan *l = &p->layers[i];
+  struct tsr_program_set set = {0};
+  enum tsr_status st = tsr_run_lower(p, i, &set, &ctx->err);
+  if (st) {
+    tsr_isa_set_fini(&set);
+    return st;
+  }
   struct tsr_str text = TSR_STR_INIT, map = TSR_STR_INIT;
-  tsr_isa_disasm(&l->program, &text);
+  tsr_isa_set_disasm(&set, &text);
   tsr_mapping_print(&l->shape, &l->mapping, &map);
   if (ctx->json) {
     tsr_str_add(out, first ? "{\"name\": " : ", {\"name\": ");
     tsr_str_add_json(out, l->op->name);
     tsr_str_add(out, ", \"mapping\": ");
     tsr_str_add_json(out, map.p ? map.p : "");
-    tsr_str_addf(out, ", \"instructions\": %zu, \"text\": ", l->program.n);
+    tsr_str_addf(out, ", \"cores\": %u, \"instructions\": %zu, \"text\": ", l->n_cores,
+                 set.program[0].n);
     tsr_str_add_json(out, text.p ? text.p : "");
     tsr_str_add(out, "}");
   } else {
     tsr_str_addf(out, "%s; %s: %s, %zu instructions\n%s", first ? "" : "\n", l->op->name,
-                 map.p ? map.p : "", l->program.n, text.p ? text.p : "");
+                 map.p ? map.p : "", set.program[0].n, text.p ? text.p : "");
   }
   out->failed = out->failed || text.failed || map.failed;
   tsr_str_fini(&text);
   tsr_str_fini(&map);
+  tsr_isa_set_fini(&set);
+  return TSR_OK;
 }
 
-enum tsr_status cmd_write_program(struct cmd_ctx *ctx, const struct tsr_program *p,
-                                  const char *path) {
-  struct tsr_program_set set = {0};
-  struct tsr_program same = *p;
+enum tsr_status cmd_write_set(struct cmd_ctx *ctx, const struct tsr_program_set *set,
+                              const char *path) {
   uint8_t *bytes = NULL;
   size_t n;
-  same.borrowed = true;
-  enum tsr_status st = tsr_isa_set_add(&set, &same, 1, &ctx->err);
-  if (!st) st = tsr_isa_set_save(&set, &bytes, &n, &ctx->err);
+  enum tsr_status st = tsr_isa_set_save(set, &bytes, &n, &ctx->err);
   if (!st) st = tsr_io_write(path, bytes, n, &ctx->err);
-  tsr_isa_set_fini(&set);
   tsr_mem_free(bytes);
+  return st;
+}
+
+static enum tsr_status write_layer(struct cmd_ctx *ctx, const struct tsr_run_plan *p, size_t i,
+                                   const char *path) {
+  struct tsr_program_set set = {0};
+  enum tsr_status st = tsr_run_lower(p, i, &set, &ctx->err);
+  if (!st) st = cmd_write_set(ctx, &set, path);
+  tsr_isa_set_fini(&set);
   return st;
 }
 
@@ -116,13 +130,13 @@ CMD(lower) {
       st = tsr_err_set(&ctx->err, TSR_USAGE, "-o takes one layer; name it with --layer");
     only = 0;
   }
-  if (!st && a.out) st = cmd_write_program(ctx, &p.layers[only].program, a.out);
+  if (!st && a.out) st = write_layer(ctx, &p, only, a.out);
   struct tsr_str out = TSR_STR_INIT;
   if (!st && ctx->json) tsr_str_add(&out, "{\"layers\": [");
   bool first = true;
   for (size_t i = 0; !st && (ctx->json || !a.out) && i < p.n_layers; i++) {
     if (only != p.n_layers && i != only) continue;
-    print_layer(ctx, &p.layers[i], first, &out);
+    st = print_layer(ctx, &p, i, first, &out);
     first = false;
   }
   if (!st && ctx->json) tsr_str_add(&out, "]}\n");

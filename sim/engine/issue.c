@@ -1,6 +1,7 @@
 /* Instructions to component requests: the only place that knows both. */
 #include <string.h>
 
+#include "models/arith/vector.h"
 #include "sim/engine/engine_int.h"
 
 void tsri_issue_start(struct tsri_issue *is, const struct tsr_program *p,
@@ -286,31 +287,13 @@ static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows,
   return (struct tsr_view){is->buffer[o->buf], o->addr, (int64_t)(cols * o->elem), o->elem};
 }
 
-static bool vec_reduces(int64_t op) {
-#define VEC(id, name, kind, cls, doc) REDUCES_##kind,
-  enum { REDUCES_UNARY = 0, REDUCES_BINARY = 0, REDUCES_PAIR = 0, REDUCES_REDUCE = 1 };
-  static const uint8_t reduces[] = {
-#include "models/arith/vector.def"
-  };
-#undef VEC
-  return reduces[op];
-}
-static bool vec_second(int64_t op) {
-#define VEC(id, name, kind, cls, doc) SECOND_##kind,
-  enum { SECOND_UNARY = 0, SECOND_BINARY = 1, SECOND_PAIR = 1, SECOND_REDUCE = 0 };
-  static const uint8_t second[] = {
-#include "models/arith/vector.def"
-  };
-#undef VEC
-  return second[op];
-}
-
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_vec_req *v, struct tsri_data *d, struct tsri_fault *fault) {
   extents(is, d->extent);
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
-  bool second = vec_second(in->f[0]);
+  const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
+  bool second = info->sources > 1;
   uint64_t b_rows = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_COL ? rows : 1;
   uint64_t b_cols = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_ROW ? cols : 1;
   *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
@@ -319,7 +302,7 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
                             .window = 1,
                             .first = loops_first(is, (uint64_t)in->f[7]),
                             .b_elems = second ? b_rows * b_cols : 0};
-  v->d = matrix(is, (int)in->f[1], rows, vec_reduces(in->f[0]) ? 1 : cols, &d->c, fault);
+  v->d = matrix(is, (int)in->f[1], rows, info->kind == TSR_VEC_REDUCE ? 1 : cols, &d->c, fault);
   v->a = matrix(is, (int)in->f[2], rows, cols, &d->a, fault);
   if (second) v->b = matrix(is, (int)in->f[3], b_rows, b_cols, &d->b, fault);
   v->d_bytes = d->c.elem;

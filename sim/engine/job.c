@@ -227,7 +227,7 @@ static void launch(struct tsr_engine *e) {
   for (uint64_t c = 0; c < e->machine->cores; c++) e->core[c].reserved = false;
 }
 
-static void close_core(struct tsr_engine *e, struct tsri_core *c, uint64_t end) {
+static void close_core(struct tsri_core *c, uint64_t end) {
   for (int u = 0; u < TSR_ISA_UNITS; u++)
     for (unsigned l = 0; l < c->unit[u].n_lanes; l++) {
       struct tsri_lane *lane = &c->unit[u].lane[l];
@@ -241,7 +241,7 @@ static void close_core(struct tsr_engine *e, struct tsri_core *c, uint64_t end) 
 static void finish(struct tsr_engine *e, struct tsri_running *r) {
   const struct tsr_job *j = r->job;
   uint64_t end = tsri_engine_cycle(e);
-  for (uint32_t i = 0; i < j->n_cores; i++) close_core(e, &e->core[j->first_core + i], end);
+  for (uint32_t i = 0; i < j->n_cores; i++) close_core(&e->core[j->first_core + i], end);
   struct tsr_layer_result result;
   collect(e, r, end, &result);
   size_t index = (size_t)(r - e->job);

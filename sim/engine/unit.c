@@ -306,7 +306,7 @@ static bool push(struct tsri_unit *u, const struct tsri_op *op) {
 static void report_fault(struct tsri_core *c, size_t pc, const struct tsri_fault *fault) {
   struct tsr_engine *e = c->e;
   struct tsr_str text = TSR_STR_INIT;
-  tsr_isa_print(&c->issue.p->inst[pc], &text);
+  tsr_isa_print(c->issue.p, &c->issue.p->inst[pc], &text);
   enum tsr_status st = tsr_err_set(
       e->err, TSR_SIM,
       "layer '%s', core %u, instruction %zu (%s): bytes %" PRIu64 " to %" PRIu64

@@ -153,7 +153,7 @@ enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *e
   va_end(ap);
   const struct tsri_core *c = f->unit->core;
   struct tsr_str text = TSR_STR_INIT;
-  tsr_isa_print(&f->data->inst, &text);
+  tsr_isa_print(c->issue.p, &f->data->inst, &text);
   enum tsr_status st =
       tsr_err_set(err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s), cycle %" PRIu64 ": %s",
                   tsri_engine_job_name(c), c->id, f->pc, text.p ? text.p : "",

@@ -92,6 +92,13 @@ struct tsri_gather {
 };
 enum tsr_status tsri_gather(struct tsri_flight *f, const struct tsri_gather *g, uint8_t *out,
                             struct tsr_err *err);
+/* Windows of an operand, fed by masks of axes: for each row the elements of its window, in
+ * ascending order of the window's axes, each all columns; *inside: whether an element of a
+ * row's window lies in the tensor (a byte each). */
+enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_operand *o,
+                                    const uint64_t *extent, unsigned rows, unsigned cols,
+                                    unsigned win, uint32_t code, uint8_t *out, uint8_t *inside,
+                                    struct tsr_err *err);
 /* The other way; writes what lies inside the tensor. */
 enum tsr_status tsri_scatter(struct tsri_flight *f, const struct tsri_gather *g,
                              const uint8_t *in, struct tsr_err *err);

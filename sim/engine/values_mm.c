@@ -153,7 +153,7 @@ static enum tsr_status take_run(struct walker *w, const struct at *p, uint64_t n
     }
     return st;
   }
-  uint64_t from, to, first, last;
+  uint64_t from, to, first = 0, last;
   bool pad = false;
   clip_run(g->o, p, n, &from, &to);
   if (from < to) {
@@ -206,6 +206,71 @@ enum tsr_status tsri_scatter(struct tsri_flight *f, const struct tsri_gather *g,
   struct walker w;
   walker_init(&w, f, g);
   return each_run(&w, put_run, &in, err);
+}
+
+/* ---- windows ---- */
+
+/* The axes of a mask as a counter: the last one fastest. */
+struct counter {
+  enum tsr_isa_axis axis[TSR_AXIS_COUNT];
+  uint64_t n, index[TSR_AXIS_COUNT];
+  int axes;
+};
+
+static void counter_init(struct counter *c, unsigned mask, const uint64_t *extent) {
+  *c = (struct counter){.n = 1};
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) {
+    if (!(mask & 1u << x)) continue;
+    c->axis[c->axes++] = (enum tsr_isa_axis)x;
+    c->n *= extent[x];
+  }
+}
+
+/* The offset of element i. */
+static void counter_move(const struct counter *c, const struct tsri_operand *o,
+                         const uint64_t *extent, uint64_t i, struct at *p) {
+  for (int a = c->axes; a-- > 0;) {
+    move(o, p, c->axis[a], i % extent[c->axis[a]]);
+    i /= extent[c->axis[a]];
+  }
+}
+
+enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_operand *o,
+                                    const uint64_t *extent, unsigned rows, unsigned cols,
+                                    unsigned win, uint32_t code, uint8_t *out, uint8_t *inside_to,
+                                    struct tsr_err *err) {
+  const struct tsri_gather g = {.o = o,
+                                .extent = extent,
+                                .cols = {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_COUNT},
+                                .code = code};
+  struct walker w;
+  struct counter r, c, v;
+  walker_init(&w, f, &g);
+  counter_init(&r, rows, extent);
+  counter_init(&c, cols, extent);
+  counter_init(&v, win, extent);
+  enum tsr_status st = TSR_OK;
+  for (uint64_t i = 0; i < r.n; i++)
+    for (uint64_t k = 0; k < v.n; k++) {
+      struct at base = {{0}};
+      counter_move(&r, o, extent, i, &base);
+      counter_move(&v, o, extent, k, &base);
+      bool any = false;
+      for (uint64_t j = 0; !st && j < c.n; j++) {
+        struct at p = base;
+        uint64_t byte;
+        bool pad;
+        counter_move(&c, o, extent, j, &p);
+        st = locate(&w, &p, &byte, &pad, err);
+        if (!st && !pad) st = check_written(&w, byte, o->elem, err);
+        if (!st)
+          tsri_code_put(out + ((i * v.n + k) * c.n + j) * code, code,
+                        pad ? 0 : tsri_code_get(w.pad->data + byte, o->elem));
+        any = any || (!st && !pad);
+      }
+      inside_to[i * v.n + k] = any;
+    }
+  return st;
 }
 
 /* ---- multiplying ---- */
@@ -312,7 +377,7 @@ static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *uni
 
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
   struct tsri_data *d = f->data;
-  const struct tsr_mma *unit;
+  const struct tsr_mma *unit = NULL;
   struct matrices x;
   enum tsr_status st = find_unit(f, &unit, err);
   if (st) return st;

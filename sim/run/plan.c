@@ -13,12 +13,6 @@
 enum { PLACE_ALIGN = 4096 };
 
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
-  for (size_t i = 0; i < p->n_layers; i++) {
-    struct tsr_run_layer_plan *l = &p->layers[i];
-    for (uint32_t c = 0; l->program && c < l->n_cores; c++)
-      tsr_isa_program_fini(&l->program[c]);
-    tsr_mem_free(l->program);
-  }
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
   tsr_arena_destroy(p->arena);
@@ -259,26 +253,41 @@ static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p,
   return NULL;
 }
 
-static enum tsr_status lower(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
-                             struct tsr_err *err) {
-  struct tsr_layout layout = {
+static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                      struct tsr_layout *out) {
+  *out = (struct tsr_layout){
       .rate = l->rate,
       .shift = l->shift,
       .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
-    layout.base_bytes[b] = l->base_bytes[b];
-    layout.slots[b] = buf->ops->buffer->slots(buf->params);
-    layout.slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
+    out->base_bytes[b] = l->base_bytes[b];
+    out->slots[b] = buf->ops->buffer->slots(buf->params);
+    out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
   }
-  l->n_cores = (uint32_t)tsr_split_cores(&l->split);
-  l->program = tsr_mem_array(l->n_cores, sizeof *l->program);
-  if (!l->program) return tsr_err_nomem(err);
-  enum tsr_status st = TSR_OK;
-  for (uint32_t c = 0; !st && c < l->n_cores; c++) {
-    struct tsr_part part = tsr_split_part(&l->shape, &l->split, c);
-    st = tsr_lower_program(&l->shape, &l->mapping, &layout, &part, &l->program[c], err);
-    if (!st) st = tsr_isa_check(&l->program[c], err);
+}
+
+static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, uint32_t core,
+                                  struct tsr_program *out, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = &p->layers[layer];
+  struct tsr_layout layout;
+  layout_of(p, l, &layout);
+  struct tsr_part part = tsr_split_part(&l->shape, &l->split, core);
+  enum tsr_status st = tsr_lower_program(&l->shape, &l->mapping, &layout, &part, out, err);
+  if (!st) st = tsr_isa_check(out, err);
+  return st;
+}
+
+enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
+                              struct tsr_program_set *out, struct tsr_err *err) {
+  const char *text = p->machine->text;
+  enum tsr_status st = tsr_isa_set_machine(
+      out, p->machine->name, tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
+  for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
+    struct tsr_program one = {0};
+    st = lower_core(p, layer, c, &one, err);
+    if (!st) st = tsr_isa_set_add(out, &one, 1, err);
+    if (st) tsr_isa_program_fini(&one);
   }
   return st;
 }
@@ -299,10 +308,13 @@ static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_err *err
       st = tsr_mapping_split(&l->shape, &target, p->machine->split, l->max_cores, l->op->name,
                              &l->split, &l->mapping, err);
     }
-    if (!st) st = lower(p, l, err);
+    l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+    struct tsr_program first = {0};
+    if (!st) st = lower_core(p, i, 0, &first, err);
     if (st) return st;
     uint64_t cycles, events;
-    tsr_engine_estimate(p->machine, &l->program[0], &events, &cycles);
+    tsr_engine_estimate(p->machine, &first, &events, &cycles);
+    tsr_isa_program_fini(&first);
     if (!tsr_mul_u64(events, l->n_cores, &l->events)) l->events = UINT64_MAX;
     if (!tsr_add_u64(p->events, l->events, &p->events)) p->events = UINT64_MAX;
     if (!tsr_add_u64(p->tile_cycles, cycles, &p->tile_cycles)) p->tile_cycles = UINT64_MAX;

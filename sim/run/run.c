@@ -19,6 +19,8 @@ struct recorder {
   struct tsr_values *values; /* NULL: timing alone */
   struct tsr_arena *arena;
   struct tsr_run_layer *layers;
+  struct tsr_program_set *set;         /* of the layers at work */
+  const struct tsr_program ***program; /* by layer and core: what the jobs point to */
   uint64_t tile_macs; /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
   struct tsri_full *full;    /* of --numerics full */
@@ -187,6 +189,10 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
 
 static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
   struct recorder *r = arg;
+  enum tsr_status st = tsr_run_lower(r->plan, i, &r->set[i], err);
+  if (st) return st;
+  for (uint32_t c = 0; c < r->plan->layers[i].n_cores; c++)
+    r->program[i][c] = &r->set[i].program[c];
   return r->full ? tsri_full_begin(r->full, i, err) : TSR_OK;
 }
 
@@ -204,6 +210,7 @@ static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result
   if (!st && r->o->trace != TSR_TRACE_OFF) st = record_units(r, x, out);
   if (!st) st = record_segments(r, x, out);
   if (!st) st = record_numeric(r, i, out);
+  tsr_isa_set_fini(&r->set[i]);
   tsr_progress("layers", ++r->done, r->plan->n_layers);
   return st;
 }
@@ -316,13 +323,15 @@ static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct t
 static enum tsr_status make_jobs(struct recorder *r, struct tsr_job **out) {
   const struct tsr_run_plan *p = r->plan;
   struct tsr_job *jobs = tsr_arena_array(r->arena, p->n_layers, sizeof *jobs);
-  if (!jobs) return tsr_err_nomem(r->err);
+  r->set = tsr_arena_array(r->arena, p->n_layers, sizeof *r->set);
+  r->program = tsr_arena_array(r->arena, p->n_layers, sizeof *r->program);
+  if (!jobs || !r->set || !r->program) return tsr_err_nomem(r->err);
   for (size_t i = 0; i < p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     const struct tsr_program **list = tsr_arena_array(r->arena, l->n_cores, sizeof *list);
     size_t *after = tsr_arena_array(r->arena, l->op->n_after + 1, sizeof *after);
     if (!list || !after) return tsr_err_nomem(r->err);
-    for (uint32_t c = 0; c < l->n_cores; c++) list[c] = &l->program[c];
+    r->program[i] = list;
     for (size_t a = 0; a < l->op->n_after; a++)
       after[a] = p->tenants[l->tenant].first_layer + l->op->after[a];
     jobs[i] = (struct tsr_job){.name = l->op->name,
@@ -355,6 +364,7 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   if (!st) st = make_jobs(r, &jobs);
   if (!st) st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
   if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);
+  for (size_t i = 0; r->set && i < p->n_layers; i++) tsr_isa_set_fini(&r->set[i]);
   tsr_progress("layers", 0, 0);
   return st ? st : store_run(r, wall_s() - t0, store, run_id);
 }

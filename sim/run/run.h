@@ -44,7 +44,6 @@ struct tsr_run_layer_plan {
   uint32_t max_cores;        /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
-  struct tsr_program *program; /* of each core, owned */
   uint32_t shift;              /* integers: results are divided by 2^shift on their way out */
   bool foreign;                /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3];      /* addresses of its tensors a, b, c */
@@ -83,6 +82,11 @@ struct tsr_run_plan {
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err);
 void tsr_run_plan_fini(struct tsr_run_plan *p);
+
+/* Lowers a layer: the programs of its cores, named after the machine.  *out is empty
+ * before; the caller's (tsr_isa_set_fini). */
+enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
+                              struct tsr_program_set *out, struct tsr_err *err);
 
 /* Plans, refuses above sim.max_events, simulates and stores. */
 enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,
