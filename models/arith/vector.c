@@ -342,23 +342,17 @@ static double get(struct run *r, const struct side *s, size_t i) {
   return s->rounds ? fl(r, x) : x;
 }
 
-/* A result, with what happened on the way to it. */
-static void put(struct run *r, size_t i, double x) {
-  const struct tsr_format *f = r->d.format;
-  uint64_t code;
-  if (f == fp32 && (double)(float)x == x && !(fabs(x) < FLT_MIN && x != 0) && !isinf(x)) {
-    float v = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    code = bits;
-  } else {
-    struct tsr_num n = num_of(x);
-    code = tsr_arith_encode_spec(f, &r->round, r->index, &n, &r->ev);
-  }
-  unsigned char *d = r->job->d;
-  store(d + i * r->d.bytes, r->d.bytes, code);
+/* The code of a result in a format other than its own. */
+static uint64_t encode(struct run *r, double x) {
+  struct tsr_num n = num_of(x);
+  if (n.cls != TSR_NUM_FINITE)
+    return tsr_arith_encode_spec(r->d.format, &r->round, r->index, &n, &r->ev);
+  return tsri_round_spec(r->d.format, &r->round, tsri_draw(&r->round, r->index), n.sign, n.exp,
+                         n.sig, false, &r->ev);
+}
+
+static void note_result(struct run *r) {
   struct tsr_vec_stats *s = &r->stats;
-  s->elements++;
   s->overflow += (r->ev & TSR_EVENT_OVERFLOW) != 0;
   s->underflow += (r->ev & TSR_EVENT_UNDERFLOW) != 0;
   s->saturated += (r->ev & TSR_EVENT_SATURATED) != 0;
@@ -366,6 +360,19 @@ static void put(struct run *r, size_t i, double x) {
   s->inexact += (r->ev & TSR_EVENT_INEXACT) != 0;
   r->all |= r->ev;
   r->ev = 0;
+}
+
+/* A result, with what happened on the way to it. */
+static void put(struct run *r, size_t i, double x) {
+  float v = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  bool as_is =
+      r->d.format == fp32 && (double)v == x && !(fabsf(v) < FLT_MIN && v != 0) && !isinf(v);
+  unsigned char *d = r->job->d;
+  store(d + i * r->d.bytes, r->d.bytes, as_is ? bits : encode(r, x));
+  r->stats.elements++;
+  if (r->ev) note_result(r);
 }
 
 static size_t b_at(const struct run *r, size_t i, size_t j) {

@@ -378,6 +378,16 @@ static void every_narrow_operand(void **state) {
 
 /* ---- rows worked out by hand ---- */
 
+enum {
+  OV = TSR_EVENT_OVERFLOW,
+  UN = TSR_EVENT_UNDERFLOW,
+  IX = TSR_EVENT_INEXACT,
+  SAT = TSR_EVENT_SATURATED,
+  SUBIN = TSR_EVENT_SUBNORMAL_IN,
+  SUB = TSR_EVENT_SUBNORMAL_OUT,
+  INV = TSR_EVENT_INVALID
+};
+
 static void lanes_decide_the_order_of_a_sum(void **state) {
   (void)state;
   static const float a[] = {0x1p24f, 1, 1, -0x1p24f, 1, 1};
@@ -416,6 +426,132 @@ static void lanes_decide_the_order_of_a_sum(void **state) {
   }
 }
 
+/* d of int32 enters a sum of fp32 rounded, as any operand does; one of integers whole. */
+static void what_d_holds_enters_as_an_operand(void **state) {
+  (void)state;
+  static const struct {
+    const char *a;
+    int32_t d; /* 16777217 before */
+  } rows[] = {{"fp32", 16777216}, {"int32", 16777218}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    const struct tsr_format *f = fmt(rows[i].a);
+    uint32_t a = (uint32_t)tsr_arith_from_double(f, TSR_ROUND_RNE, 1, NULL);
+    int32_t d = 16777217;
+    struct tsr_vec_job q = {.op = TSR_VEC_ROWSUM,
+                            .rows = 1,
+                            .cols = 1,
+                            .a = {&a, f, 1},
+                            .d = &d,
+                            .d_format = fmt("int32"),
+                            .ldd = 1,
+                            .lanes = 4};
+    tsr_vec_run(&q, NULL, NULL);
+    assert_int_equal(d, rows[i].d);
+  }
+}
+
+/* A format is within fp32 up to its ends; a step beyond makes the datapath fp64.  Seen in
+ * (1 + 2^-30) * 1 into the narrow fp16 by RU: an fp32 sum has lost 2^-30. */
+static void the_datapath_is_as_wide_as_the_formats(void **state) {
+  (void)state;
+  static const struct {
+    const char *a;
+    bool wide;
+  } rows[] = {{"fp32", false},          {"fp64", true},           {"e8m23", false},
+              {"e8m24", true},          {"e5m24", true},          {"e9m10", true},
+              {"e8m22:bias128", false}, {"e8m23:bias128", true},  {"e8m10:bias126", true},
+              {"e4m3:fn", false},       {"e8m10:bias127", false}, {"nf4", false}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct tsr_format f;
+    struct tsr_err err = TSR_ERR_INIT;
+    assert_int_equal(tsr_format_parse(rows[i].a, &f, &err), TSR_OK);
+    tsr_err_fini(&err);
+    uint64_t a = tsr_arith_from_double(&f, TSR_ROUND_RNE, 1, NULL);
+    uint16_t d = 0;
+    struct tsr_vec_job q = {.op = TSR_VEC_ADDI,
+                            .rows = 1,
+                            .cols = 1,
+                            .a = {&a, &f, 1},
+                            .d = &d,
+                            .d_format = fmt("fp16"),
+                            .ldd = 1,
+                            .imm = as_bits(0x1p-30f),
+                            .round = {.mode = TSR_ROUND_RU}};
+    tsr_vec_run(&q, NULL, NULL);
+    if (d != (rows[i].wide ? 0x3c01 : 0x3c00)) fail_msg("%s: %04x", rows[i].a, d);
+  }
+}
+
+/* Flushing, of operands and of results. */
+static void subnormals_flush_where_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *f;
+    double x;
+    bool in, out;
+    double d;
+    unsigned events;
+  } rows[] = {
+      {"fp32", -0x1p-149, false, false, -0x1p-148, SUBIN | SUB},
+      {"fp32", -0x1p-149, true, false, -0.0, SUBIN},
+      {"fp32", -0x1p-149, false, true, -0.0, SUBIN | UN | IX},
+      {"fp32", 0x1p-127, false, true, 0x1p-126, SUBIN},
+      {"fp16", 0x1p-24, false, false, 0x1p-23, SUBIN | SUB},
+      {"fp16", 0x1p-24, true, false, 0, SUBIN},
+      {"fp16", 0x1p-24, false, true, 0, SUBIN | UN | IX},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    const struct tsr_format *f = fmt(rows[i].f);
+    struct tsr_round_spec exact = {0};
+    uint64_t a = rounded(f, &exact, rows[i].x, 0), d = 0;
+    struct tsr_vec_job q = {.op = TSR_VEC_MULI,
+                            .rows = 1,
+                            .cols = 1,
+                            .a = {&a, f, 1},
+                            .d = &d,
+                            .d_format = f,
+                            .ldd = 1,
+                            .imm = as_bits(2),
+                            .round = {.ftz_in = rows[i].in, .ftz_out = rows[i].out}};
+    unsigned events = 0;
+    tsr_vec_run(&q, &events, NULL);
+    double got = tsr_arith_to_double(f, d);
+    assert_true(got == rows[i].d && !signbit(got) == !signbit(rows[i].d));
+    assert_int_equal(events, rows[i].events);
+  }
+}
+
+/* Events of one element do not stand at another: rope's two results, compress's places. */
+static void events_stay_with_their_result(void **state) {
+  (void)state;
+  static const float pair[] = {0x1p127f, 0x1p127f}, turn[] = {1, 1}; /* x - y, x + y */
+  float d[2];
+  struct tsr_vec_job q = {.op = TSR_VEC_ROPE,
+                          .rows = 1,
+                          .cols = 2,
+                          .a = {pair, fmt("fp32"), 2},
+                          .b = {turn, fmt("fp32"), 2},
+                          .d = d,
+                          .d_format = fmt("fp32"),
+                          .ldd = 2};
+  struct tsr_vec_stats s = {0};
+  tsr_vec_run(&q, NULL, &s);
+  assert_true(d[0] == 0 && isinf(d[1]));
+  assert_int_equal(s.overflow, 1);
+  float group[4] = {0x1p-149f, 1, 2, 0};
+  uint8_t meta;
+  unsigned events = 0;
+  q.op = TSR_VEC_COMPRESS24;
+  q.cols = 4;
+  q.a.codes = group;
+  q.meta = &meta;
+  tsr_vec_run(&q, &events, NULL);
+  assert_int_equal(events, 0); /* the subnormal one was not kept */
+  group[1] = 0;
+  tsr_vec_run(&q, &events, NULL);
+  assert_int_equal(events, SUBIN | SUB);
+}
+
 static void nothing_to_reduce_gives_the_neutral_element(void **state) {
   (void)state;
   static const struct {
@@ -450,15 +586,6 @@ struct one {
   double want;
   unsigned events;
 };
-enum {
-  OV = TSR_EVENT_OVERFLOW,
-  UN = TSR_EVENT_UNDERFLOW,
-  IX = TSR_EVENT_INEXACT,
-  SAT = TSR_EVENT_SATURATED,
-  SUBIN = TSR_EVENT_SUBNORMAL_IN,
-  SUB = TSR_EVENT_SUBNORMAL_OUT,
-  INV = TSR_EVENT_INVALID
-};
 static const double INF = INFINITY;
 static const double NA = NAN;
 
@@ -488,6 +615,7 @@ static const struct one ones[] = {
     {"dequantise", "int8", "fp32", "fp32", -128, 0.5, 10, 0, -69, 0},
     {"dequantise", "uint8", "fp16", "bf16", 255, 0.25, 3, 0, 63, 0},
     {"add", "int32", "fp32", "fp32", 16777217, -16777216, 0, 0, 0, IX},
+    {"add", "fp32", "int32", "fp32", -16777216, 16777217, 0, 0, 0, IX},
     /* integers are exact, and wrap or clip */
     {"add", "int32", "int32", "int32", 2147483647, 1, 0, 0, -2147483648.0, OV | IX},
     {"add", "int32", "int32", "int32", 2147483647, 1, 0, 1, 2147483647, OV | IX | SAT},
@@ -767,6 +895,10 @@ int main(void) {
       cmocka_unit_test(every_operation_equals_its_formula),
       cmocka_unit_test(every_narrow_operand),
       cmocka_unit_test(lanes_decide_the_order_of_a_sum),
+      cmocka_unit_test(what_d_holds_enters_as_an_operand),
+      cmocka_unit_test(the_datapath_is_as_wide_as_the_formats),
+      cmocka_unit_test(subnormals_flush_where_told),
+      cmocka_unit_test(events_stay_with_their_result),
       cmocka_unit_test(nothing_to_reduce_gives_the_neutral_element),
       cmocka_unit_test(hand_made_rows),
       cmocka_unit_test(few_non_zeros_have_the_places_of_the_table),

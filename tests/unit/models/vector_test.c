@@ -347,6 +347,77 @@ static void a_drain_ends_where_the_next_begins(void **state) {
   }
 }
 
+/* A scratchpad that only remembers what it was told. */
+struct notes {
+  struct tsr_pattern pattern;
+  uint64_t start, cycles, read, write;
+  unsigned asked, occupied;
+};
+static uint64_t note_tile(void *state, uint64_t start, uint64_t c, uint64_t read,
+                          uint64_t write, const struct tsr_pattern *pattern) {
+  struct notes *n = state;
+  assert_true(start == TSR_PHASE_LATER && pattern);
+  n->asked++;
+  n->pattern = *pattern;
+  n->read = read;
+  n->write = write;
+  return c;
+}
+static void note_occupy(void *state, uint64_t start, uint64_t c, uint64_t read,
+                        uint64_t write) {
+  struct notes *n = state;
+  n->occupied++;
+  n->start = start;
+  n->cycles = c;
+  assert_true(n->read == read && n->write == write);
+}
+
+/* 8 lanes: where they touch a scratchpad, by the view that moves most there. */
+static void the_pattern_follows_the_strides(void **state) {
+  (void)state;
+  static const struct tsr_buffer_ops ops = {.tile = note_tile, .occupy = note_occupy};
+  static const struct tsr_component sram = {.buffer = &ops};
+  static const struct {
+    uint64_t rows, cols;
+    uint32_t a_bytes, d_bytes;
+    int64_t i_bytes, j_bytes; /* of a */
+    bool in_place;
+    struct tsr_pattern want; /* at a */
+  } rows[] = {
+      {1, 80, 4, 4, 0, 4, false, {64, 4, 32, 8, 10, 4}},
+      {5, 4, 2, 4, 128, 2, false, {64, 2, 128, 4, 5, 2}},     /* a row a step */
+      {5, 16, 2, 4, 2, 100, false, {64, 100, 800, 8, 10, 2}}, /* transposed */
+      {5, 8, 1, 4, 8, 1, true, {512, 4, 32, 8, 5, 4}},        /* d moves more */
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct rig r;
+    rig_open(&r, &plain, FREE, FREE, FREE);
+    struct notes a = {0}, d = {0};
+    struct tsr_instance at_a = {.ops = &sram, .state = &a}, at_d = {.ops = &sram, .state = &d};
+    struct ask k = ask_of(&r, "copy", rows[i].rows, rows[i].cols, 4);
+    struct tsr_vec_req *q = &k.req.vec;
+    q->a_bytes = rows[i].a_bytes;
+    q->d_bytes = rows[i].d_bytes;
+    q->a = (struct tsr_view){&at_a, 64, rows[i].i_bytes, rows[i].j_bytes};
+    q->d = (struct tsr_view){rows[i].in_place ? &at_a : &at_d, 512, 32, 4};
+    rig_run(&r, &k, 1);
+    const struct tsr_pattern *w = &rows[i].want;
+    assert_int_equal(a.pattern.addr, w->addr);
+    assert_int_equal(a.pattern.lane_bytes, w->lane_bytes);
+    assert_int_equal(a.pattern.step_bytes, w->step_bytes);
+    assert_int_equal(a.pattern.lanes, w->lanes);
+    assert_int_equal(a.pattern.steps, w->steps);
+    assert_int_equal(a.pattern.elem_bytes, w->elem_bytes);
+    assert_int_equal(a.asked, 1);
+    assert_int_equal(a.occupied, 1);
+    assert_int_equal(a.start, 0);
+    assert_int_equal(a.cycles, cycles(k.accepted));
+    assert_int_equal(d.asked, !rows[i].in_place);
+    assert_int_equal(d.start, rows[i].in_place ? 0 : 5);
+    rig_close(&r);
+  }
+}
+
 static struct shape random_shape(struct tsr_rng *g) {
   struct shape x = {.lanes = tsr_rng_range(g, 1, 20),
                     .latency = tsr_rng_range(g, 0, 9),
@@ -484,6 +555,7 @@ int main(void) {
       cmocka_unit_test(ports_are_taken_while_elements_pass),
       cmocka_unit_test(requests_are_pipelined_and_end_in_order),
       cmocka_unit_test(a_drain_ends_where_the_next_begins),
+      cmocka_unit_test(the_pattern_follows_the_strides),
       cmocka_unit_test(equals_the_slow_model),
       cmocka_unit_test(an_operation_may_have_its_own_rate),
       cmocka_unit_test(facts_and_huge_requests),
