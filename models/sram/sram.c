@@ -141,6 +141,7 @@ struct phase {
   uint64_t used[2];   /* bytes */
   uint64_t way[2];    /* of the capacity, lost to the DMA side: by bytes or the busiest bank */
   uint64_t *words[2]; /* a bank: words read, written */
+  bool gated;         /* by `occupy` */
 };
 
 /* Phases at once: three operands and a load behind them, of two units, this fold and
@@ -282,15 +283,30 @@ static bool runs(const struct phase *ph, uint64_t fs) {
   return fs >= ph->start_fs && fs < ph->end_fs;
 }
 
+/* The phases that have not ended: few, and looked at for every unit. */
+struct live {
+  const struct phase *phase[PHASES];
+  int n;
+};
+static struct live find_live(const struct state *s) {
+  struct live live = {.n = 0};
+  uint64_t now = s->env->now_fs(s->env->engine);
+  if (s->busy_fs <= now) return live;
+  for (int i = 0; i < PHASES; i++)
+    if (s->phase[i].end_fs > now) live.phase[live.n++] = &s->phase[i];
+  return live;
+}
+
 /* What the phases that run at both instants use together, measured against the capacity
  * of the first of them, and how long all of them go on. */
 struct crowd {
   uint64_t used, capacity, left_fs;
 };
-static struct crowd crowd_at(const struct state *s, bool write, uint64_t from, uint64_t fs) {
+static struct crowd crowd_at(const struct state *s, const struct live *live, bool write,
+                             uint64_t from, uint64_t fs) {
   struct crowd c = {.left_fs = UINT64_MAX};
-  for (int i = 0; i < PHASES; i++) {
-    const struct phase *ph = &s->phase[i];
+  for (int i = 0; i < live->n; i++) {
+    const struct phase *ph = live->phase[i];
     if (!runs(ph, from) || !runs(ph, fs)) continue;
     uint64_t used = in_the_way(s, ph, write);
     if (!c.capacity)
@@ -305,12 +321,11 @@ static struct crowd crowd_at(const struct state *s, bool write, uint64_t from, u
 
 /* How long the DMA side, about to move one unit at `from`, is kept waiting by the phases
  * that run then. */
-static uint64_t kept_waiting(const struct state *s, const struct tsr_server *port, bool write,
-                             uint64_t from) {
-  if (from >= s->busy_fs) return 0;
+static uint64_t kept_waiting(const struct state *s, const struct live *live,
+                             const struct tsr_server *port, bool write, uint64_t from) {
   uint64_t fs = from;
   for (;;) {
-    struct crowd c = crowd_at(s, write, from, fs);
+    struct crowd c = crowd_at(s, live, write, from, fs);
     if (!c.capacity) return fs - from;
     if (c.used < c.capacity) {
       /* the port works at (capacity - used)/capacity of its rate */
@@ -321,22 +336,30 @@ static uint64_t kept_waiting(const struct state *s, const struct tsr_server *por
   }
 }
 
+/* One train through the port; returns how long its units waited. */
+static uint64_t pass(const struct state *s, struct tsr_server *port, uint64_t bytes, bool write,
+                     uint32_t n, uint64_t *time_fs) {
+  struct live live = find_live(s);
+  uint64_t waited = 0, start;
+  if (bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
+    uint64_t wait = kept_waiting(s, &live, port, write, from);
+    waited += wait;
+    time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
+  }
+  return waited;
+}
+
 static uint64_t dma(void *vs, uint64_t bytes, bool write, uint32_t n, uint64_t *time_fs) {
   struct state *s = vs;
   s->counters[write ? WRITE_BYTES : READ_BYTES] += bytes * n;
-  uint64_t later = write ? 0 : s->latency_fs, waited = 0, start;
-  bool unlimited = s->bytes_per_cycle == TSR_UNLIMITED;
-  struct tsr_server *port = &s->dma[s->p->ports == PORTS_1RW ? READ : write];
-  if (!unlimited && bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
-  for (uint32_t i = 0; i < n; i++) {
-    if (!unlimited) {
-      uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
-      uint64_t wait = kept_waiting(s, port, write, from);
-      waited += wait;
-      time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
-    }
-    time_fs[i] = tsri_sat_add(time_fs[i], later);
-  }
+  uint64_t waited = 0;
+  if (s->bytes_per_cycle != TSR_UNLIMITED)
+    waited =
+        pass(s, &s->dma[s->p->ports == PORTS_1RW ? READ : write], bytes, write, n, time_fs);
+  if (!write && s->latency_fs)
+    for (uint32_t i = 0; i < n; i++) time_fs[i] = tsri_sat_add(time_fs[i], s->latency_fs);
   s->counters[DMA_WAIT_FS] += waited;
   return waited;
 }
@@ -580,6 +603,22 @@ static bool reads_on(const struct state *s, uint64_t start) {
   return false;
 }
 
+/* A gated phase is booked from the cycle of its first result, others from the start of
+ * their stream, which is before that.  So one that begins while a gated one still writes
+ * comes behind it: it does not share with it, and the DMA side meets one, then the other. */
+static void leave_gated(struct state *s, uint64_t start) {
+  for (int i = 0; i < PHASES; i++)
+    if (s->phase[i].gated && s->phase[i].start_cycle < start) s->phase[i].end_cycle = 0;
+}
+static void follow_gated(const struct state *s, struct phase *ph) {
+  uint64_t start = ph->start_fs;
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *o = &s->phase[i];
+    if (o->gated && o->start_fs < start && start < o->end_fs)
+      ph->start_fs = tsr_max_u64(ph->start_fs, o->end_fs);
+  }
+}
+
 static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t read,
                      uint64_t write, const struct tsr_pattern *pattern) {
   struct state *s = vs;
@@ -587,6 +626,7 @@ static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t r
   s->counters[WRITE_BYTES] += write;
   bool later = start_cycle == TSR_PHASE_LATER, known = s->p->latency && !later;
   uint64_t wait = known && read && !reads_on(s, start_cycle) ? s->p->latency : 0;
+  if (!later) leave_gated(s, start_cycle);
   struct phase *ph = add_phase(s, read, write);
   ph->start_cycle = start_cycle;
   uint64_t takes = cycles;
@@ -594,7 +634,9 @@ static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t r
   s->counters[CONFLICT_CYCLES] += takes - cycles;
   s->counters[LATENCY_CYCLES] += wait;
   takes = tsri_sat_add(takes, wait);
-  if (!later) set_time(s, ph, start_cycle, takes);
+  if (later) return takes;
+  set_time(s, ph, start_cycle, takes);
+  follow_gated(s, ph);
   return takes;
 }
 
@@ -617,6 +659,7 @@ static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t rea
     ph = add_phase(s, read, write);
     lay(s, ph, NULL);
   }
+  ph->gated = true;
   set_time(s, ph, start_cycle, cycles);
 }
 
