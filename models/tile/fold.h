@@ -7,7 +7,8 @@
  * dense peak of P products a cycle, m n k of them take m n k / (2 P) cycles.  So a row
  * of the array (ws, is) or a cycle of the stream (os) covers 2 * rate dense elements.
  * Elements of a are chosen after they were read: a moves in full.  b moves half its
- * elements, and half a byte for each group of four.
+ * elements, and half a byte for each group of four.  The view of b counts what is
+ * stored.  Cuts of k between requests must not part a group.
  *
  * Units: elements, bytes.  Ownership: requests are borrowed. */
 #ifndef TSR_MODELS_TILE_FOLD_H

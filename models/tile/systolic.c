@@ -538,11 +538,10 @@ static void run_fold(void *arg) {
  * behind the stream before, and the next request may come at once. */
 static void begin_preload(struct state *s) {
   uint64_t from = asked_at(s);
-  if (!s->p->preload) from = tsr_max_u64(from, s->free);
   if (s->loaded) from = tsr_max_u64(from, s->load.start + s->load.S); /* once more */
   set_fold(s);
   s->load = load_at(s, from);
-  s->loaded = stationary(s);
+  s->loaded = true;
   uint64_t end = s->load.start + s->load.S;
   finish(s, end, end);
   if (preloads(s)) {
@@ -551,7 +550,6 @@ static void begin_preload(struct state *s) {
   }
   report_load(s, &s->load);
   s->counters[CONFLICTS] += s->load.S - s->load.S0;
-  s->free = end;
   at(s, end, on_accepted);
 }
 

@@ -194,6 +194,54 @@ static void patterns_touch_what_a_cycle_takes(void **state) {
   assert_true(evenly > 0 && evenly < told / 4);
 }
 
+/* Two products a cycle along k, in layouts side by side and with gaps. */
+static void what_a_cycle_takes_is_one_line_where_it_can_be(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t m, k; /* of a, os */
+    int64_t i_bytes, j_bytes;
+    bool told;
+    uint64_t steps, lanes, elem;
+    int64_t lane_bytes, step_bytes;
+  } rows[] = {
+      {8, 16, 32, 2, true, 8, 8, 4, 32, 4},   /* k side by side: a lane of two */
+      {8, 16, 40, 2, true, 8, 8, 4, 40, 4},   /* … rows apart */
+      {8, 16, 2, 16, true, 8, 2, 16, 16, 32}, /* rows side by side: a lane of eight */
+      {8, 16, 2, 24, true, 8, 2, 16, 24, 48}, /* … k apart */
+      {8, 16, 4, 32, true, 8, 16, 2, 4, 64},  /* gaps; k after the rows */
+      {8, 16, 8, 4, true, 8, 16, 2, 4, 8},    /* gaps; a row after two k */
+      {8, 16, 4, 36, false, 0, 0, 0, 0, 0},   /* no line */
+      {8, 16, 12, 4, false, 0, 0, 0, 0, 0},
+      {1, 16, 99, 20, true, 8, 2, 2, 20, 40}, /* one row */
+      {8, 1, 40, 20, true, 1, 8, 2, 40, 40},  /* one k */
+      {8, 1, 32, 2, true, 1, 8, 2, 32, 4},
+  };
+  struct tsr_instance buffer = {0};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct tsri_array x = {&tsri_flows[TSRI_OS], 8, 8};
+    struct tsr_mm_req q = {.m = rows[i].m,
+                           .n = 8,
+                           .k = rows[i].k,
+                           .groups = 1,
+                           .a_bytes = 2,
+                           .b_bytes = 2,
+                           .acc_bytes = 4,
+                           .rate = 2};
+    struct tsri_place p = {0};
+    struct tsri_fold f;
+    struct tsr_pattern t = {0};
+    q.a = (struct tsr_view){&buffer, 100, rows[i].i_bytes, rows[i].j_bytes};
+    tsri_fold_at(&x, &q, &p, &f);
+    assert_int_equal(tsri_fold_pattern(&x, &q, &f, TSRI_A, &t), rows[i].told);
+    assert_int_equal(t.addr, rows[i].told ? 100 : 0);
+    assert_int_equal(t.steps, rows[i].steps);
+    assert_int_equal(t.lanes, rows[i].lanes);
+    assert_int_equal(t.elem_bytes, rows[i].elem);
+    assert_int_equal(t.lane_bytes, rows[i].lane_bytes);
+    assert_int_equal(t.step_bytes, rows[i].step_bytes);
+  }
+}
+
 static void a_view_without_a_buffer_has_no_pattern(void **state) {
   (void)state;
   struct tsri_array x = {&tsri_flows[TSRI_WS], 8, 8};
@@ -216,6 +264,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_product_is_in_one_fold),
       cmocka_unit_test(patterns_touch_what_a_cycle_takes),
+      cmocka_unit_test(what_a_cycle_takes_is_one_line_where_it_can_be),
       cmocka_unit_test(a_view_without_a_buffer_has_no_pattern),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

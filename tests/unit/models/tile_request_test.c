@@ -168,6 +168,32 @@ static void a_preload_goes_behind_the_stream_before(void **state) {
   }
 }
 
+/* Two in a row load twice, and what a layer leaves loaded the next one loads again. */
+static void a_preload_lasts_until_the_next_request_or_the_end(void **state) {
+  (void)state;
+  for (int preload = 0; preload < 2; preload++) {
+    struct array x = {WS, 8, 8, preload, false, false};
+    struct ask run = mm(20, 8, 8), late = mm(20, 8, 8);
+    struct ask pre[2] = {preload_of(&run), preload_of(&run)};
+    struct rig r;
+    rig_open(&r, &x, FREE, FREE, FREE);
+    fake_chain(&r.f, &r.tile, pre, 2, 0);
+    fake_chain(&r.f, &r.tile, &run, 1, 16 * NS);
+    fake_run(&r.f);
+    assert_int_equal(cycles(pre[1].done), 16);
+    assert_int_equal(cycles(run.done), 16 + 34);
+    assert_int_equal(fake_counter(&r.b, "read_bytes"), 2 * 8 * 8 * 2);
+    pre[0] = preload_of(&run);
+    fake_chain(&r.f, &r.tile, pre, 1, 100 * NS);
+    fake_run(&r.f);
+    r.tile.ops->unit->end(r.tile.state);
+    fake_chain(&r.f, &r.tile, &late, 1, 200 * NS);
+    fake_run(&r.f);
+    assert_int_equal(cycles(late.done), 200 + 8 + 34);
+    rig_close(&r);
+  }
+}
+
 /* Only the first fold's operand is there; the others load as ever. */
 static void a_preload_is_of_one_fold(void **state) {
   (void)state;
@@ -258,6 +284,34 @@ static void a_preload_right_before_changes_nothing(void **state) {
   }
 }
 
+/* Fill that a stream could not hide stands before the next stream, stall or none: a
+ * stream of 3 over [8, 11), a load over [8, 16), the gate at 15. */
+static void fill_stands_before_the_stream(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t opened, start; /* of the second stream */
+  } rows[] = {{0, 16}, {15, 16}, {16, 17}, {40, 41}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct array x = {WS, 8, 8, true, false, false};
+    struct ask a[2] = {mm(3, 8, 8), mm(3, 8, 8)};
+    a[0].req.mm.gated = true;
+    struct rig r;
+    rig_open(&r, &x, FREE, FREE, FREE);
+    fake_at(&r.f, rows[i].opened * NS, open_gate, &r.tile);
+    rig_run(&r, a, 2);
+    uint64_t end = 0, cycles_of = 0;
+    for (size_t j = 0; j < r.f.n_spans; j++) {
+      if (r.f.span[j].unit != r.tile.unit || r.f.span[j].state != TSR_SPAN_FILL) continue;
+      cycles_of = r.f.span[j].cycles;
+      end = r.f.span[j].start + cycles_of;
+    }
+    assert_int_equal(cycles_of, 8 - 3);
+    assert_int_equal(end, rows[i].start);
+    assert_int_equal(cycles(a[1].done), rows[i].start + 3 + 14);
+    rig_close(&r);
+  }
+}
+
 /* ---- 2:4 ---- */
 
 static void sparse_products_take_half_and_move_what_is_kept(void **state) {
@@ -306,30 +360,38 @@ static void sparse_products_take_half_and_move_what_is_kept(void **state) {
 static void operands_in_one_scratchpad_share_its_port(void **state) {
   (void)state;
   static const struct {
+    int flow;
     const char *sram;
-    bool shared;
-    uint64_t extra;
+    bool shared, first;
+    uint64_t extra, a, b, read, write; /* bytes: of a, of b, of partial sums */
   } rows[] = {
-      {"{size: 1MiB, width: 48B, ports: 1rw}", true, 0},
-      {"{size: 1MiB, width: 47B, ports: 1rw}", true, 1}, /* ceil(1536 / 47) - 32 */
-      {"{size: 1MiB, width: 47B, ports: 1rw}", false, 0},
-      {"{size: 1MiB, width: 32B, ports: 1r1w}", true, 0},
-      {"{size: 1MiB, width: 31B, ports: 1r1w}", true, 2}, /* ceil(1024 / 31) - 32 */
+      {WS, "{size: 1MiB, width: 48B, ports: 1rw}", true, true, 0, 512, 128, 0, 1024},
+      {WS, "{size: 1MiB, width: 47B, ports: 1rw}", true, true, 1, 512, 128, 0, 1024},
+      {WS, "{size: 1MiB, width: 47B, ports: 1rw}", false, true, 0, 512, 128, 0, 1024},
+      {WS, "{size: 1MiB, width: 32B, ports: 1r1w}", true, true, 0, 512, 128, 0, 1024},
+      {WS, "{size: 1MiB, width: 31B, ports: 1r1w}", true, true, 2, 512, 128, 0, 1024},
+      {WS, "{size: 1MiB, width: 48B, ports: 1r1w}", true, false, 0, 512, 128, 1024, 1024},
+      {WS, "{size: 1MiB, width: 47B, ports: 1r1w}", true, false, 1, 512, 128, 1024, 1024},
+      /* os, 32 x 8: in 8 cycles 32 rows and 8 columns of 2 B */
+      {OS, "{size: 1MiB, width: 80B, ports: 1r1w}", true, true, 0, 512, 128, 0, 1024},
+      {OS, "{size: 1MiB, width: 79B, ports: 1r1w}", true, true, 1, 512, 128, 0, 1024},
+      {OS, "{size: 1MiB, width: 79B, ports: 1r1w}", false, true, 0, 512, 128, 0, 1024},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
-    struct array x = {WS, 8, 8, true, false, false};
+    struct array x = {rows[i].flow, rows[i].flow == OS ? 32 : 8, 8, true, false, false};
     struct ask a = mm(32, 8, 8);
+    a.req.mm.first = rows[i].first;
     struct rig r;
     rig_open(&r, &x, rows[i].sram, rows[i].sram, rows[i].sram);
     if (rows[i].shared) a.req.mm.a.buffer = a.req.mm.b.buffer = a.req.mm.c.buffer = &r.b;
     rig_run(&r, &a, 1);
-    assert_int_equal(cycles(a.done), end_of(&x, &a.req.mm) + rows[i].extra);
     assert_int_equal(fake_counter(&r.tile, "conflict_cycles"), rows[i].extra);
-    uint64_t in = 8 * 8 * 2 + 32 * 8 * 2, out = 32 * 8 * 4;
-    assert_int_equal(fake_counter(&r.b, "read_bytes"), rows[i].shared ? in : 8 * 8 * 2);
-    assert_int_equal(fake_counter(&r.b, "write_bytes"), rows[i].shared ? out : 0);
-    assert_int_equal(fake_counter(&r.a, "read_bytes"), rows[i].shared ? 0 : 32 * 8 * 2);
-    assert_int_equal(fake_counter(&r.c, "write_bytes"), rows[i].shared ? 0 : out);
+    assert_int_equal(cycles(a.done), end_of(&x, &a.req.mm) + rows[i].extra);
+    uint64_t all = rows[i].a + rows[i].b + rows[i].read;
+    assert_int_equal(fake_counter(&r.b, "read_bytes"), rows[i].shared ? all : rows[i].b);
+    assert_int_equal(fake_counter(&r.b, "write_bytes"), rows[i].shared ? rows[i].write : 0);
+    assert_int_equal(fake_counter(&r.a, "read_bytes"), rows[i].shared ? 0 : rows[i].a);
+    assert_int_equal(fake_counter(&r.c, "write_bytes"), rows[i].shared ? 0 : rows[i].write);
     rig_close(&r);
   }
 }
@@ -455,9 +517,11 @@ int main(void) {
       cmocka_unit_test(onnxim_is_refused_where_it_says_nothing),
       cmocka_unit_test(a_preload_takes_the_load_off_the_next_request),
       cmocka_unit_test(a_preload_goes_behind_the_stream_before),
+      cmocka_unit_test(a_preload_lasts_until_the_next_request_or_the_end),
       cmocka_unit_test(a_preload_is_of_one_fold),
       cmocka_unit_test(a_narrow_port_lengthens_a_preload),
       cmocka_unit_test(a_preload_right_before_changes_nothing),
+      cmocka_unit_test(fill_stands_before_the_stream),
       cmocka_unit_test(sparse_products_take_half_and_move_what_is_kept),
       cmocka_unit_test(operands_in_one_scratchpad_share_its_port),
       cmocka_unit_test(results_behind_a_gate_take_their_port_once),
