@@ -256,7 +256,8 @@ struct flight {
   uint64_t done;
 };
 
-/* What a fold's cycles are, in the order in which they are reported. */
+/* What a fold's cycles are, in the order in which they are reported though they alternate:
+ * operands come and no step enters, ports, steps, and waits for the pipeline. */
 static const enum tsr_span_state parts[] = {TSR_SPAN_FILL, TSR_SPAN_CONFLICT, TSR_SPAN_BUSY,
                                             TSR_SPAN_DRAIN};
 enum { FILL, CONFLICT, BUSY, WAIT, N_PARTS };
@@ -328,13 +329,15 @@ static uint64_t pipeline_now(struct state *s) {
 /* ---- ports ---- */
 
 /* Where the accesses of an operand fall: a round reads a piece of k of all rows (or
- * columns).  False where the operand is no dense matrix; then evenly. */
+ * columns), as if the last piece were whole.  False where neither axis is contiguous;
+ * then evenly. */
 static bool pattern_of(const struct state *s, int x, uint64_t lanes, uint64_t lane0,
                        struct tsr_pattern *out) {
   const struct job *j = &s->job;
   const struct tsr_view *v = x == A ? &j->q->a : &j->q->b;
   int64_t lane = x == A ? v->i_bytes : v->j_bytes, along = x == A ? v->j_bytes : v->i_bytes;
-  int64_t elem = (int64_t)j->elem_bytes[x], piece = (int64_t)j->piece[x];
+  int64_t elem = (int64_t)j->elem_bytes[x];
+  int64_t piece = (int64_t)tsr_min_u64(j->piece[x], j->k[x]);
   if (along != elem && lane != elem) return false;
   *out = (struct tsr_pattern){.addr = v->addr + lane0 * (uint64_t)lane,
                               .lane_bytes = lane,

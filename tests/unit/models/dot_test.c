@@ -745,6 +745,77 @@ static void spans_never_overlap_and_work_is_conserved(void **state) {
   }
 }
 
+/* A scratchpad that notes which bytes the patterns of its phases touch. */
+enum { NOTED = 8192 };
+struct noted {
+  unsigned char touched[NOTED];
+  int phases, even; /* all, and those without a pattern */
+};
+static uint64_t note(void *vs, uint64_t start, uint64_t n, uint64_t read, uint64_t write,
+                     const struct tsr_pattern *p) {
+  (void)start, (void)read, (void)write;
+  struct noted *s = vs;
+  s->phases++;
+  s->even += !p;
+  for (uint64_t j = 0; p && j < p->steps; j++)
+    for (uint64_t i = 0; i < p->lanes; i++)
+      for (uint64_t e = 0; e < p->elem_bytes; e++) {
+        int64_t at =
+            (int64_t)(p->addr + e) + (int64_t)i * p->lane_bytes + (int64_t)j * p->step_bytes;
+        assert_in_range(at, 0, NOTED - 1);
+        s->touched[at]++;
+      }
+  return n;
+}
+
+static void patterns_touch_each_byte_of_an_operand(void **state) {
+  (void)state;
+  static const struct tsr_buffer_ops buffer = {.tile = note};
+  static const struct tsr_component pad = {.kind = "sram", .buffer = &buffer};
+  static const struct {
+    int keep;
+    bool a_along_k, b_along_k; /* the contiguous axis */
+    uint64_t m, n, k;
+    int b_times; /* each byte of b, with b kept or not the strip's own operand */
+  } rows[] = {{KEEP_B, true, true, 24, 20, 32, 1},  {KEEP_B, true, false, 24, 20, 32, 1},
+              {KEEP_B, false, true, 21, 19, 16, 1}, {KEEP_B, false, false, 7, 5, 32, 1},
+              {KEEP_B, true, true, 40, 3, 5, 1},    {KEEP_A, true, false, 8, 20, 32, 1},
+              {KEEP_A, true, false, 24, 20, 32, 3}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct dot x = {8, 4, 16, 3, 0, 5, rows[i].keep, false};
+    struct noted a = {0}, b = {0};
+    struct rig r;
+    rig_open(&r, &x, free_ports);
+    struct tsr_instance pads[2] = {{.ops = &pad, .state = &a}, {.ops = &pad, .state = &b}};
+    fake_wire(&r.f, &r.tile, &pads[0], &pads[1], &r.c);
+    uint64_t m = rows[i].m, n = rows[i].n, k = rows[i].k;
+    struct ask q = mm(m, n, k);
+    q.req.mm.a = (struct tsr_view){.addr = 64};
+    q.req.mm.a.i_bytes = rows[i].a_along_k ? (int64_t)k * 2 : 2;
+    q.req.mm.a.j_bytes = rows[i].a_along_k ? 2 : (int64_t)m * 2;
+    q.req.mm.b = (struct tsr_view){.addr = 32};
+    q.req.mm.b.i_bytes = rows[i].b_along_k ? 2 : (int64_t)n * 2;
+    q.req.mm.b.j_bytes = rows[i].b_along_k ? (int64_t)k * 2 : 2;
+    rig_run(&r, &q, 1);
+    int a_times = rows[i].keep == KEEP_B ? (int)parts(n, x.n) : 1;
+    for (uint64_t j = 0; j < NOTED; j++) {
+      assert_int_equal(a.touched[j], j >= 64 && j < 64 + m * k * 2 ? a_times : 0);
+      assert_int_equal(b.touched[j], j >= 32 && j < 32 + n * k * 2 ? rows[i].b_times : 0);
+    }
+    assert_int_equal(a.even + b.even, 0);
+    rig_close(&r);
+    /* with a stride on both axes accesses fall evenly */
+    rig_open(&r, &x, free_ports);
+    fake_wire(&r.f, &r.tile, &pads[0], &pads[1], &r.c);
+    q.req.mm.a.i_bytes = q.req.mm.a.j_bytes = 6;
+    a.phases = a.even = 0;
+    rig_run(&r, &q, 1);
+    assert_true(a.phases > 0);
+    assert_int_equal(a.even, a.phases);
+    rig_close(&r);
+  }
+}
+
 static void facts_name_the_unit(void **state) {
   (void)state;
   struct dot x = {16, 8, 32, 7, 0, 4, KEEP_A, true};
@@ -774,6 +845,7 @@ int main(void) {
       cmocka_unit_test(a_gate_moves_with_what_the_ports_add),
       cmocka_unit_test(bytes_are_those_of_the_fragments),
       cmocka_unit_test(spans_never_overlap_and_work_is_conserved),
+      cmocka_unit_test(patterns_touch_each_byte_of_an_operand),
       cmocka_unit_test(facts_name_the_unit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
