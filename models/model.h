@@ -200,6 +200,7 @@ struct tsr_train {
   uint32_t core;    /* that asks */
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
   uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
+  uint64_t hold_fs; /* out: the part of it by which its start is later */
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
   uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began, less the way of the request */

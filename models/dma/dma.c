@@ -77,7 +77,8 @@ struct state {
   uint64_t held;
   struct tsr_train train;
   uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
-  uint64_t noc_window_fs, noc_wait_fs; /* what links and slices have of its lateness */
+  uint64_t noc_hold_fs, noc_window_fs,
+      noc_wait_fs; /* what links and slices have of its lateness */
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
   bool port_limited;         /* the scratchpad's port is slower than the memory */
   uint64_t busy_until_cycle; /* end of the last span */
@@ -117,6 +118,10 @@ static uint64_t cycles_of(const struct state *s, uint64_t fs) {
   return s->env->fs_cycle(s->env->engine, fs);
 }
 
+static uint64_t channels_of(const struct state *s) {
+  return s->dram->ops->memory->channels(s->dram->params);
+}
+
 static void on_consumed(void *arg) {
   struct flight *f = arg;
   f->ticket->consumed(f->ticket);
@@ -148,9 +153,9 @@ static void finish(struct state *s) {
   s->done_max_fs = tsr_max_u64(s->done_max_fs, s->end_fs);
   *f = (struct flight){.ticket = s->ticket, .done_fs = s->done_max_fs};
   f->consumed_fs = s->write ? tsr_max_u64(s->read_end_fs, s->start_fs) : s->done_max_fs;
-  uint64_t channels = s->dram->ops->memory->channels(s->dram->params);
+  uint64_t channels = channels_of(s);
   uint64_t exposed_fs = tsr_min_u64(s->pipe_fs, s->idle_gap_fs);
-  uint64_t noc_fs = s->noc_wait_fs + s->noc_window_fs / channels;
+  uint64_t noc_fs = s->noc_hold_fs + s->noc_wait_fs + s->noc_window_fs / channels;
   uint64_t conflict_fs = s->port_wait_fs + (s->end_fs - s->last_arrival_fs);
   *(s->port_limited ? &conflict_fs : &exposed_fs) += s->window_fs / channels;
   s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
@@ -211,13 +216,18 @@ static void deliver(struct state *s) {
   s->port_wait_fs += waited;
 }
 
-/* The memory stood idle for want of bursts: the window was full of bursts that waited for
- * links, or for latency, as the last of the train shows. */
-static void charge_idle(struct state *s, uint64_t idle_fs) {
-  uint64_t wait = s->train.noc_fs, noc = 0;
+/* What links and slices have of a train's lateness: by how much they held back its last
+ * burst, and the next train with it.  Where the memory stood idle beyond that, the window
+ * was full of bursts that waited for links or for latency, as the last burst shows. */
+static void charge_wait(struct state *s, uint64_t idle_fs) {
+  const struct tsr_train *t = &s->train;
+  uint64_t wait = t->noc_fs - t->hold_fs, noc = 0, held;
+  if (!tsr_mul_u64(t->hold_fs, channels_of(s), &held)) held = UINT64_MAX;
+  idle_fs -= tsr_min_u64(idle_fs, held);
   if (wait) noc = (uint64_t)((tsr_u128)idle_fs * wait / ((tsr_u128)wait + s->pipe_fs));
   s->noc_window_fs += noc;
   s->window_fs += idle_fs - noc;
+  s->noc_hold_fs += t->hold_fs;
   s->noc_wait_fs = wait;
 }
 
@@ -231,7 +241,7 @@ static void issue(struct state *s) {
         buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
     s->read_end_fs = t->ready_fs[t->n - 1];
   }
-  charge_idle(s, mem->serve(s->mem->state, t, s->start_fs));
+  charge_wait(s, mem->serve(s->mem->state, t, s->start_fs));
   s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
   if (!s->write) deliver(s);
   for (uint32_t i = 0; i < t->n; i++) {
@@ -276,7 +286,8 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   if (s->dram->ops->memory->bandwidth(s->dram->params) == TSR_UNLIMITED)
     s->idle_gap_fs = UINT64_MAX; /* nothing but latency can make it late */
   s->pipe_fs = s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
-  s->window_fs = s->port_wait_fs = s->noc_window_fs = s->noc_wait_fs = 0;
+  s->window_fs = s->port_wait_fs = 0;
+  s->noc_hold_fs = s->noc_window_fs = s->noc_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
   s->port_limited = slower(s, req->xfer.buffer);
   for (uint32_t i = 0; i < req->xfer.n_others; i++)

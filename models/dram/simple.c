@@ -108,7 +108,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
     next = next + 1 == s->p->channels ? 0 : next + 1;
   }
   s->next = next;
-  t->noc_fs = 0;
+  t->noc_fs = t->hold_fs = 0;
   s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
   return idle;
 }

@@ -189,11 +189,14 @@ static void settle(struct state *s, struct access *a) {
                    : ready > a->lookup_fs ? a->lookup_fs - latency
                                           : start - latency;
   uint64_t waited = start - ready + (a->opens ? s->fills.noc_fs : 0);
+  uint64_t held = a->opens ? s->fills.hold_fs : ready > a->lookup_fs ? 0 : waited;
   s->self->counters[SLICE_WAIT_FS] += start - ready;
   t->start_fs[a->burst] = tsr_max_u64(t->start_fs[a->burst], taken);
   if (end < t->end_fs[a->burst]) return;
   t->end_fs[a->burst] = end;
-  if (a->burst + 1 == t->n) t->noc_fs = waited;
+  if (a->burst + 1 < t->n) return;
+  t->noc_fs = waited;
+  t->hold_fs = held;
 }
 
 static void end_round(struct state *s) {
@@ -260,7 +263,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   struct state *s = vs;
   s->train = t;
   s->from_fs = from_fs;
-  s->slice_idle_fs = s->behind_idle_fs = t->noc_fs = 0;
+  s->slice_idle_fs = s->behind_idle_fs = t->noc_fs = t->hold_fs = 0;
   s->hit = s->missed = false;
   s->fills.write = false;
   s->writebacks.write = true;

@@ -274,6 +274,42 @@ static void scattered_bytes_cost_whole_bursts(void **state) {
   rig_close(&r);
 }
 
+/* Rows of 128 B by a list: two bursts each, a row twice in a row is moved once. */
+static void listed_rows_are_what_is_moved(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t index[6], n, bursts, useful;
+  } rows[] = {{{7, 3, 90, 0}, 4, 8, 512},
+              {{5, 6, 7}, 3, 6, 384},
+              {{5, 5, 4, 5}, 4, 8, 512},
+              {{100, 2, 1000000}, 3, 2, 128}, /* outside: nothing to move */
+              {{100}, 1, 0, 0}};
+  for (size_t i = 0; i < LEN(rows); i++)
+    for (int store = 0; store < 2; store++) {
+      struct rig r;
+      rig_open(&r, FAST_DRAM, FREE_SRAM, "{}");
+      struct tsr_instance *u = store ? &r.store : &r.load;
+      struct ask a = {.req = {.xfer = {.box = {.rank = 2,
+                                               .elem_bytes = 2,
+                                               .size = {100, 64},
+                                               .stride_bytes = {128, 2},
+                                               .extent = {rows[i].n, 64},
+                                               .step = {1, 1}},
+                                       .buffer = &r.buf,
+                                       .index = rows[i].index}}};
+      fake_chain(&r.f, u, &a, 1, 0);
+      fake_run(&r.f);
+      fake_check(&a, 1);
+      assert_int_equal(fake_counter(u, "bursts"), rows[i].bursts);
+      assert_int_equal(fake_counter(u, "useful_bytes"), rows[i].useful);
+      assert_int_equal(a.done, rows[i].bursts ? (rows[i].bursts - 1) * 640000 + 60 * NS : 0);
+      struct tsr_estimate est;
+      u->ops->unit->estimate(u->params, &a.req, &est);
+      assert_true(r.f.events <= est.events + 1);
+      rig_close(&r);
+    }
+}
+
 static void the_estimate_bounds_the_events(void **state) {
   (void)state;
   static const uint64_t counts[] = {0, 1, 31, 32, 33, 100, 5000};
@@ -305,6 +341,7 @@ int main(void) {
       cmocka_unit_test(two_latency_bound_engines_fill_each_others_gaps),
       cmocka_unit_test(a_waiting_engine_does_not_book_the_memory),
       cmocka_unit_test(scattered_bytes_cost_whole_bursts),
+      cmocka_unit_test(listed_rows_are_what_is_moved),
       cmocka_unit_test(the_estimate_bounds_the_events),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,32 @@ static void a_train_is_its_bursts_one_by_one(void **state) {
   }
 }
 
+/* Each channel by name: its bytes, its time, how long bursts were ready before it took them. */
+static void channels_report_what_they_did(void **state) {
+  (void)state;
+  struct fake f;
+  struct tsr_instance d;
+  const struct tsr_memory_ops *m =
+      open_dram(&f, &d, "{channels: 3, bandwidth: 192GB/s, latency: 0}"); /* 1 ns a burst */
+  uint64_t start, end;
+  for (int i = 0; i < 7; i++) fake_burst(&d, 64, false, 0, &start, &end);
+  static const struct {
+    const char *name;
+    uint64_t bursts, wait_ns;
+  } rows[] = {{"channel0", 3, 0 + 1 + 2}, {"channel1", 2, 0 + 1}, {"channel2", 2, 0 + 1}};
+  assert_int_equal(m->resources(d.state), LEN(rows));
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct tsr_resource x;
+    m->resource(d.state, i, &x);
+    assert_string_equal(x.name, rows[i].name);
+    assert_int_equal(x.bytes, 64 * rows[i].bursts);
+    assert_int_equal(x.busy_fs, rows[i].bursts * NS);
+    assert_int_equal(x.wait_fs, rows[i].wait_ns * NS);
+  }
+  fake_drop(&d);
+  fake_close(&f);
+}
+
 static void idle_time_is_not_saved_up(void **state) {
   (void)state;
   struct fake f;
@@ -195,6 +221,7 @@ int main(void) {
       cmocka_unit_test(a_million_bursts_take_exactly_the_rate),
       cmocka_unit_test(channels_are_taken_in_turn),
       cmocka_unit_test(a_train_is_its_bursts_one_by_one),
+      cmocka_unit_test(channels_report_what_they_did),
       cmocka_unit_test(idle_time_is_not_saved_up),
       cmocka_unit_test(unlimited_bandwidth_leaves_latency_alone),
       cmocka_unit_test(an_instant_past_the_end_of_time_sticks),

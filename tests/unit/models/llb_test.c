@@ -383,7 +383,51 @@ static void what_cores_share_is_read_once(void **state) {
   assert_int_equal(fake_counter(&s.llb, "misses"), N);
   assert_int_equal(fake_counter(&s.llb, "hits") + fake_counter(&s.llb, "merges"),
                    (2 * CORES - 1) * N);
+  for (uint32_t c = 0; c < CORES; c++) { /* and that is what the engines say */
+    const struct tsr_lateness *late = &a[1][c].ticket.late;
+    uint64_t cycles = (a[1][c].done - a[1][c].started) / NS;
+    assert_in_range(late->noc_cycles, cycles * 3 / 4, cycles + 2);
+    assert_in_range(late->latency_cycles, 0, cycles / 4 + 20);
+  }
   stack_close(&s);
+}
+
+/* A core beside the only slice: no link, the port alone. */
+static void a_slow_port_is_what_a_transfer_waits_for(void **state) {
+  (void)state;
+  enum { N = 1000 };
+  struct fake f;
+  struct tsr_instance dram, llb, buf, load;
+  fake_open(&f, 1000000000);
+  fake_make(&f, &dram, "dram.simple", DRAM, NULL, NULL, NULL);
+  fake_make(&f, &llb, "llb",
+            "{size: 128KiB, slices: 1, ways: 4, latency: 5ns, bandwidth: 16GB/s}", &dram, NULL,
+            NULL);
+  fake_make(&f, &buf, "sram", "{size: 1MiB, width: unlimited}", NULL, NULL, NULL);
+  fake_make(&f, &load, "dma.load", "{outstanding: 256}", &llb, &dram, NULL);
+  for (int pass = 0; pass < 2; pass++) {
+    struct ask a = {.req = {.xfer = {.box = {.rank = 1,
+                                             .elem_bytes = 64,
+                                             .size = {N},
+                                             .stride_bytes = {64},
+                                             .extent = {N},
+                                             .step = {1}},
+                                     .buffer = &buf}}};
+    fake_chain(&f, &load, &a, 1, f.now + 1000 * NS);
+    fake_run(&f);
+    /* 4 ns a burst.  The first pass waits for the DRAM once, and what the DRAM itself needs
+     * for it, 1 ns a burst, is not the port's. */
+    uint64_t took = (a.done - a.started) / NS, port = pass ? 4 * N : 3 * N;
+    assert_int_equal(took, 4 * N + 5 + (pass ? 0 : 100));
+    assert_in_range(a.ticket.late.noc_cycles, port - port / 12, port);
+    assert_in_range(a.ticket.late.noc_cycles + a.ticket.late.latency_cycles, port - 4,
+                    port + 110);
+  }
+  fake_drop(&load);
+  fake_drop(&buf);
+  fake_drop(&llb);
+  fake_drop(&dram);
+  fake_close(&f);
 }
 
 /* ---- properties over random traffic ---- */
@@ -524,6 +568,7 @@ int main(void) {
       cmocka_unit_test(ports_bound_what_hits),
       cmocka_unit_test(what_is_written_leaves_when_it_must),
       cmocka_unit_test(what_cores_share_is_read_once),
+      cmocka_unit_test(a_slow_port_is_what_a_transfer_waits_for),
       cmocka_unit_test(more_ports_are_not_slower),
       cmocka_unit_test(more_ways_do_not_miss_more),
       cmocka_unit_test(a_size_that_does_not_divide_is_refused),

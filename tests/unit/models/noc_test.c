@@ -310,6 +310,30 @@ static void two_cores_on_one_link_have_half_each(void **state) {
   }
 }
 
+/* 2 ns a burst at the DRAM, nothing else in the way: it serves all without a gap, and each
+ * of the cores has its part at any time. */
+static void cores_share_the_memory_evenly(void **state) {
+  (void)state;
+  static const struct {
+    const char *kind, *text;
+  } rows[] = {{NULL, NULL}, {"noc.crossbar", "{slices: 2, hop: 2ns, bandwidth: unlimited}"}};
+  enum { N = 1000 };
+  for (size_t i = 0; i < LEN(rows); i++)
+    for (uint32_t cores = 1; cores <= 16; cores *= 4) {
+      struct ask a[CORES_MAX] = {{.n_done = 0}};
+      loads(rows[i].kind, rows[i].text, "{channels: 1, bandwidth: 32GB/s, latency: 60ns}",
+            "{outstanding: 256}", cores, (1u << cores) - 1, N, a);
+      uint64_t last = 0, first = UINT64_MAX;
+      for (uint32_t c = 0; c < cores; c++) {
+        last = tsr_max_u64(last, a[c].done);
+        first = tsr_min_u64(first, a[c].done);
+      }
+      uint64_t train = TSR_TRAIN_MAX * 2 * NS, way = rows[i].kind ? 4 * NS : 0;
+      assert_int_equal(last, (cores * N - 1) * 2 * NS + 60 * NS + way);
+      assert_true(last - first <= cores * train);
+    }
+}
+
 /* 2 ns a burst at the DRAM; 1 ns of link and four hops of 3 ns there, 102 ns of latency,
  * the same way back: 128 ns, so that 64 bursts in flight keep the DRAM busy, 63 do not. */
 static void a_window_as_long_as_the_round_trip_hides_the_way(void **state) {
@@ -546,11 +570,11 @@ static void what_does_not_fit_is_refused(void **state) {
     fake_make(&f, &dram, "dram.simple", "", NULL, NULL, NULL);
     if (rows[i].llb) fake_make(&f, &llb, "llb", rows[i].llb, &dram, NULL, NULL);
     fake_prepare(&noc, rows[i].kind, rows[i].text);
-    struct tsr_err err = TSR_ERR_INIT;
     struct tsr_wiring w = {.env = &f.env,
                            .self = &noc,
                            .peer = {rows[i].llb ? &llb : &dram},
                            .cores = rows[i].cores};
+    struct tsr_err err = TSR_ERR_INIT;
     enum tsr_status st = noc.ops->init(noc.state, noc.params, &w, &err);
     assert_int_equal(st, rows[i].says ? TSR_INPUT : TSR_OK);
     if (rows[i].says && !strstr(err.msg[0], rows[i].says)) fail_msg("%s", err.msg[0]);
@@ -562,6 +586,32 @@ static void what_does_not_fit_is_refused(void **state) {
   }
 }
 
+static void memory_that_runs_out_is_an_error(void **state) {
+  (void)state;
+  static const struct {
+    const char *kind;
+    uint64_t allocations;
+  } rows[] = {{"noc.crossbar", 1}, {"noc.mesh", 2}};
+  for (size_t i = 0; i < LEN(rows); i++)
+    for (uint64_t nth = 1; nth <= rows[i].allocations + 1; nth++) {
+      struct fake f;
+      struct tsr_instance dram, noc;
+      fake_open(&f, 1000000000);
+      fake_make(&f, &dram, "dram.simple", "", NULL, NULL, NULL);
+      fake_prepare(&noc, rows[i].kind, "");
+      struct tsr_wiring w = {.env = &f.env, .self = &noc, .peer = {&dram}, .cores = 4};
+      struct tsr_err err = TSR_ERR_INIT;
+      tsr_mem_fail_at(nth, false);
+      enum tsr_status st = noc.ops->init(noc.state, noc.params, &w, &err);
+      tsr_mem_fail_at(0, false);
+      assert_int_equal(st, nth > rows[i].allocations ? TSR_OK : TSR_NOMEM);
+      tsr_err_fini(&err);
+      fake_drop(&noc);
+      fake_drop(&dram);
+      fake_close(&f);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_lone_burst_pays_its_hops),
@@ -569,12 +619,14 @@ int main(void) {
       cmocka_unit_test(messages_go_along_x_then_y),
       cmocka_unit_test(beside_its_memory_a_core_pays_nothing),
       cmocka_unit_test(two_cores_on_one_link_have_half_each),
+      cmocka_unit_test(cores_share_the_memory_evenly),
       cmocka_unit_test(a_window_as_long_as_the_round_trip_hides_the_way),
       cmocka_unit_test(directions_do_not_disturb_each_other),
       cmocka_unit_test(a_multicast_takes_each_link_of_its_tree_once),
       cmocka_unit_test(a_shared_load_ends_when_all_have_it),
       cmocka_unit_test(more_of_a_link_is_not_slower),
       cmocka_unit_test(what_does_not_fit_is_refused),
+      cmocka_unit_test(memory_that_runs_out_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
