@@ -232,6 +232,9 @@ static void the_manual_tells_every_instruction_and_operand(void **state) {
       assert_non_null(at);
       const char *const *names = tsri_kinds[row->field[j].kind].names;
       for (int v = 0; names && names[v]; v++) assert_non_null(strstr(at, names[v]));
+      const char *line = strchr(at, '\n'), *left_out = strstr(at, "; left out: ");
+      assert_non_null(line);
+      assert_int_equal(row->field[j].omitted >= 0, left_out && left_out < line);
     }
   }
   tsr_str_fini(&s);
