@@ -345,9 +345,10 @@ static enum tsr_status assemble(const char *path, const char *text, size_t len, 
 
 static enum tsr_status assemble_one(const char *path, const char *text, size_t len, bool whole,
                                     struct tsr_program *out, struct tsr_err *err) {
-  struct tsr_program_set set;
+  struct tsr_program_set set = {0};
   enum tsr_status st = assemble(path, text, len, whole, true, &set, err);
   if (st) return st;
+  TSR_CHECK(set.program);
   *out = set.program[0];
   set.n = 0; /* it owns nothing else */
   tsr_isa_set_fini(&set);

@@ -86,7 +86,7 @@ static bool read_register(struct tsri_asm *s, const struct tsri_field *f, int64_
 /* Members with `|` between them, each once, or `none`. */
 static bool read_set(struct tsri_asm *s, const struct tsri_field *f, int64_t *out) {
   bool names = tsri_kinds[f->kind].names;
-  int64_t set = 0, member;
+  int64_t set = 0, member = 0;
   if (s->tok.kind == TSRI_TOK_NAME && tsri_tok_eq(&s->tok, "none")) {
     tsri_asm_next(s);
     *out = 0;

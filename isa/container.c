@@ -256,9 +256,10 @@ static void get_set(struct reader *r, struct tsr_program_set *out) {
   size_t n = (size_t)get_word(r, 1, cores, "the number of programs");
   struct tsr_program *p = r->status ? NULL : tsr_mem_array(n, sizeof *p);
   if (!p) no_memory(r);
-  if (p) get_programs(r, p, n);
-  if (!r->status) get_runs(r, p, n, cores, out);
-  for (size_t k = 0; p && k < n; k++) tsr_isa_program_fini(&p[k]);
+  if (!p) return;
+  get_programs(r, p, n);
+  get_runs(r, p, n, cores, out);
+  for (size_t k = 0; k < n; k++) tsr_isa_program_fini(&p[k]);
   tsr_mem_free(p);
 }
 

@@ -114,8 +114,8 @@ int64_t tsr_isa_name(struct tsr_program *p, const char *name);
 
 void tsr_isa_set_fini(struct tsr_program_set *s);
 /* The next `cores` (1 or more) cores run *p, which is transferred; it is empty afterwards,
- * also on failure.  TSR_INPUT: more than TSR_ISA_CORES; TSR_NOMEM, also for what failed
- * while emitting. */
+ * also on failure.  A program that is equal to that of an earlier core is shared with it.
+ * TSR_INPUT: more than TSR_ISA_CORES; TSR_NOMEM, also for what failed while emitting. */
 enum tsr_status tsr_isa_set_add(struct tsr_program_set *s, struct tsr_program *p, size_t cores,
                                 struct tsr_err *err);
 /* The machine that the set was made for: its name (1 to TSR_ISA_NAME_MAX printable ASCII

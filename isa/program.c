@@ -77,6 +77,18 @@ void tsr_isa_set_fini(struct tsr_program_set *s) {
   *s = (struct tsr_program_set){0};
 }
 
+/* A program that an earlier core runs too gives way to that one. */
+static void share(const struct tsr_program_set *s, struct tsr_program *p) {
+  for (size_t i = 0; i < s->n; i++) {
+    if (s->program[i].borrowed || !tsri_program_same(&s->program[i], p)) continue;
+    struct tsr_program same = s->program[i];
+    same.borrowed = true;
+    tsr_isa_program_fini(p);
+    *p = same;
+    return;
+  }
+}
+
 enum tsr_status tsr_isa_set_add(struct tsr_program_set *s, struct tsr_program *p, size_t cores,
                                 struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
@@ -91,6 +103,7 @@ enum tsr_status tsr_isa_set_add(struct tsr_program_set *s, struct tsr_program *p
     tsr_isa_program_fini(p);
     return st;
   }
+  share(s, p);
   for (size_t i = 0; i < cores; i++) {
     s->program[s->n++] = *p;
     p->borrowed = true;
