@@ -10,7 +10,7 @@
 #include "sim/cmd/run_opts.h"
 #include "sim/run/run.h"
 
-enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL };
+enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL, OPT_PROGRAM };
 
 struct run_args {
   struct cmd_run_opts common;
@@ -26,6 +26,8 @@ static const struct argp_option run_options[] = {
     {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
     {"name", OPT_NAME, "S", 0, "a name for the run", 0},
+    {"program", OPT_PROGRAM, "F", 0,
+     "run this program, binary or text; with --workload it stands for the only layer", 0},
     {0}};
 
 static error_t parse_run(int key, char *arg, struct argp_state *state) {
@@ -39,6 +41,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state) {
     a->o.trace = (enum tsr_trace)cmd_choice(state, "--trace", tsr_trace_names, arg);
     return 0;
   case OPT_MODEL: (void)cmd_choice(state, "--model", models, arg); return 0;
+  case OPT_PROGRAM: a->common.program = arg; return 0;
   case OPT_SEED: a->o.seed = cmd_number(state, "--seed", arg); return 0;
   case OPT_NAME:
     if (!tsr_store_run_name_valid(arg))

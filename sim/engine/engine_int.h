@@ -228,10 +228,6 @@ struct tsri_running {
   uint32_t arrived[TSR_ISA_UNITS];
 };
 
-struct tsri_resource { /* a resource's figures when a job began */
-  uint64_t bytes, busy_fs, wait_fs;
-};
-
 struct tsr_engine {
   const struct tsr_machine *machine;
   struct tsr_values *values;
@@ -250,7 +246,6 @@ struct tsr_engine {
   size_t n_jobs, jobs_over;
   struct tsr_unit_result *unit_results;
   struct tsr_resource_result *resource_results;
-  struct tsri_resource *resource_marks; /* of the jobs' begin, by job and resource */
   size_t n_resources;
   struct tsr_err *err;     /* of the run */
   enum tsr_status failure; /* of a hook or a request */
@@ -279,6 +274,9 @@ void tsri_units_progress(struct tsr_engine *e);
 void tsri_units_reset(struct tsri_core *c, uint64_t cycle);
 /* Appends who of a core waits for what, since when, and the queues' fills. */
 void tsri_units_explain(const struct tsri_core *c, struct tsr_str *out);
+
+/* Resources that there are (resource.c). */
+size_t tsri_resources_count(const struct tsr_engine *e);
 
 /* ---- values (values.c) ---- */
 

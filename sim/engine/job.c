@@ -28,50 +28,6 @@ static void clear_core(struct tsr_engine *e, uint32_t core) {
   }
 }
 
-static struct tsri_resource *marks_of(struct tsr_engine *e, const struct tsri_running *r) {
-  return e->resource_marks + (size_t)(r - e->job) * e->n_resources;
-}
-
-/* ---- resources: what many use ---- */
-
-typedef void resource_fn(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                         const struct tsr_resource *r, void *arg);
-
-static void each_resource(struct tsr_engine *e, resource_fn *fn, void *arg) {
-  size_t at = 0;
-  for (size_t i = 0; i < e->machine->n_slots; i++) {
-    const struct tsr_instance *x = &e->inst[i];
-    if (!x->ops->memory || !x->ops->memory->resources) continue;
-    size_t n = x->ops->memory->resources(x->state);
-    for (size_t j = 0; j < n; j++) {
-      struct tsr_resource r = {0};
-      x->ops->memory->resource(x->state, j, &r);
-      fn(e, at++, x, &r, arg);
-    }
-  }
-}
-
-static void mark_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                          const struct tsr_resource *r, void *arg) {
-  (void)x;
-  marks_of(e, arg)[at] = (struct tsri_resource){r->bytes, r->busy_fs, r->wait_fs};
-}
-
-static uint64_t cycles_of(const struct tsr_engine *e, uint64_t fs) {
-  return tsr_clock_cycle_at(fs, e->env.clock_hz);
-}
-
-static void collect_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                             const struct tsr_resource *r, void *arg) {
-  const struct tsri_resource *m = &marks_of(e, arg)[at];
-  struct tsr_resource_result *out = &e->resource_results[at];
-  *out = (struct tsr_resource_result){.instance = x->name,
-                                      .bytes = r->bytes - m->bytes,
-                                      .busy_cycles = cycles_of(e, r->busy_fs - m->busy_fs),
-                                      .wait_cycles = cycles_of(e, r->wait_fs - m->wait_fs)};
-  memcpy(out->name, r->name, sizeof out->name);
-}
-
 /* ---- results ---- */
 
 static void add_unit(struct tsr_engine *e, const struct tsri_lane *lane,
@@ -133,13 +89,10 @@ static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
   uint64_t latest = 0;
   for (uint32_t i = 0; i < r->job->n_cores; i++)
     add_core(e, r->job->first_core + i, out, &latest);
-  each_resource(e, collect_resource, r);
   const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
   out->dram_read_bytes = counter(dram, "read_bytes") - r->dram_mark[0];
   out->dram_write_bytes = counter(dram, "write_bytes") - r->dram_mark[1];
   out->units = e->unit_results;
-  out->n_resources = e->n_resources;
-  out->resources = e->resource_results;
   out->n_segments = r->segments.n;
   out->segments = r->segments.list;
 }
@@ -195,7 +148,6 @@ static void begin(void *arg) {
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
   r->dram_mark[0] = counter(dram, "read_bytes");
   r->dram_mark[1] = counter(dram, "write_bytes");
-  each_resource(e, mark_resource, r);
   enum tsr_status st =
       e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
   if (st) {
@@ -326,8 +278,7 @@ static enum tsr_status open_list(struct tsr_engine *e, const struct tsr_job *job
   e->n_jobs = n;
   e->jobs_over = 0;
   e->job = tsr_mem_array(n + 1, sizeof *e->job);
-  e->resource_marks = tsr_mem_array(n * e->n_resources + 1, sizeof *e->resource_marks);
-  if (!e->job || !e->resource_marks) return tsr_err_nomem(err);
+  if (!e->job) return tsr_err_nomem(err);
   for (size_t i = 0; i < n; i++) {
     TSR_CHECK(jobs[i].n_cores && jobs[i].first_core + jobs[i].n_cores <= e->machine->cores);
     for (size_t a = 0; a < jobs[i].n_after; a++) TSR_CHECK(jobs[i].after[a] < i);
@@ -351,8 +302,6 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
   }
   for (size_t i = 0; e->job && i < n; i++) tsr_mem_free(e->job[i].segments.list);
   tsr_mem_free(e->job);
-  tsr_mem_free(e->resource_marks);
   e->job = NULL;
-  e->resource_marks = NULL;
   return st;
 }

@@ -15,6 +15,7 @@ enum { PLACE_ALIGN = 4096 };
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
+  tsr_isa_set_fini(&p->program);
   tsr_arena_destroy(p->arena);
   tsr_machine_destroy(p->machine);
   *p = (struct tsr_run_plan){0};
@@ -278,9 +279,22 @@ static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, ui
   return st;
 }
 
+/* The user's own program, in a set of the caller's. */
+static enum tsr_status share_program(const struct tsr_run_plan *p, struct tsr_program_set *out,
+                                     struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (size_t c = 0; !st && c < p->program.n; c++) {
+    struct tsr_program same = p->program.program[c];
+    same.borrowed = true;
+    st = tsr_isa_set_add(out, &same, 1, err);
+  }
+  return st;
+}
+
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
   const char *text = p->machine->text;
+  if (p->layers[layer].foreign) return share_program(p, out, err);
   enum tsr_status st = tsr_isa_set_machine(
       out, p->machine->name, tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
@@ -355,7 +369,8 @@ static enum tsr_status add_layers(struct tsr_run_plan *p, struct tsr_err *err) {
 
 static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                     struct tsr_err *err) {
-  enum tsr_status st = tsri_tenants_read(o, p, err);
+  enum tsr_status st =
+      o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);
@@ -368,17 +383,19 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
                             struct tsr_err *err) {
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
+  if (!st && o->program) st = tsri_program_read(o, p, err);
   if (!st) st = read_tenants(o, p, err);
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
-  if (!st) st = place(p, err);
-  return st ? st : map_and_lower(p, err);
+  if (!st && o->workload) st = place(p, err);
+  if (!st && o->workload) st = map_and_lower(p, err);
+  return st || !p->program.n ? st : tsri_program_place(p, err);
 }
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
-  *out = (struct tsr_run_plan){0};
-  enum tsr_status st = make(o, out, err);
+  *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
+  enum tsr_status st = out->arena ? make(o, out, err) : tsr_err_nomem(err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

@@ -90,6 +90,11 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
 
 static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_layer_plan *l,
                                     struct tsr_run_layer *out) {
+  if (l->foreign) {
+    out->kernel = out->requested_kernel = "program";
+    out->mapping = NULL;
+    return TSR_OK;
+  }
   struct tsr_str map = TSR_STR_INIT;
   tsr_mapping_print(&l->shape, &l->mapping, &map);
   out->mapping = map.failed ? NULL : tsr_arena_strdup(r->arena, map.p);
@@ -101,7 +106,7 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
 }
 
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
-  if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
+  if (r->o->numerics == TSR_NUMERICS_OFF || r->plan->alone) return TSR_OK;
   if (r->o->numerics == TSR_NUMERICS_FULL)
     return tsri_full_end(r->full, i, r->arena, &out->numeric, &out->n_numeric, r->err);
   struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
@@ -151,6 +156,9 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
   const struct tsr_op *op = l->op;
   *out = (struct tsr_run_layer){.index = i,
+                                .tenant = l->tenant,
+                                .first_core = l->first_core,
+                                .cores = l->n_cores,
                                 .name = op->name,
                                 .op = tsr_op_kind_name(op->kind),
                                 .m = op->m,
@@ -199,10 +207,18 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
 static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result *x,
                               struct tsr_err *err) {
   struct recorder *r = arg;
-  const struct tsr_run_layer_plan *l = &r->plan->layers[i];
+  const struct tsr_run_plan *p = r->plan;
+  const struct tsr_run_layer_plan *l = &p->layers[i];
   struct tsr_run_layer *out = &r->layers[i];
   (void)err; /* r->err */
   record_figures(r, i, x, out);
+  if (p->alone) {
+    out->op = "program";
+    out->m = out->n = out->k = out->count = TSR_STORE_NULL;
+    out->macs = out->executed_macs;
+    out->compulsory_bytes = x->useful_bytes;
+    out->format_a = out->format_b = out->format_acc = out->format_out = NULL;
+  }
   if (!l->foreign && out->executed_macs != out->macs)
     TSR_BUG("a lowered program does not do the work of its layer");
   enum tsr_status st = record_texts(r, l, out);
@@ -269,6 +285,27 @@ static char *changes_text(const struct recorder *r) {
   return text;
 }
 
+static enum tsr_status record_shared(struct recorder *r, struct tsr_run_record *rec) {
+  const struct tsr_run_plan *p = r->plan;
+  const struct tsr_resource_result *list;
+  size_t n = tsr_engine_resources(r->engine, &list);
+  struct tsr_run_tenant_record *tenants =
+      tsr_arena_array(r->arena, p->n_tenants, sizeof *tenants);
+  struct tsr_run_resource *resources = tsr_arena_array(r->arena, n + 1, sizeof *resources);
+  if (!tenants || !resources) return tsr_err_nomem(r->err);
+  for (size_t t = 0; t < p->n_tenants; t++)
+    tenants[t] = (struct tsr_run_tenant_record){p->tenants[t].source, p->tenants[t].first_core,
+                                                p->tenants[t].n_cores};
+  for (size_t i = 0; i < n; i++)
+    resources[i] = (struct tsr_run_resource){list[i].instance, list[i].name, list[i].bytes,
+                                             list[i].busy_cycles, list[i].wait_cycles};
+  rec->n_tenants = p->n_tenants;
+  rec->tenants = tenants;
+  rec->n_resources = n;
+  rec->resources = resources;
+  return TSR_OK;
+}
+
 static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_store *store,
                                  uint64_t *run_id) {
   const struct tsr_run_options *o = r->o;
@@ -282,7 +319,13 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
   const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
                                          {"workload", o->workload, workload},
                                          {"options", "options", options},
+                                         {"program", o->program, r->plan->program_text},
                                          {"changes", "--set", changes}};
+  struct tsr_run_input used[sizeof inputs / sizeof inputs[0]];
+  size_t n_inputs = 0;
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+    if (inputs[i].name && inputs[i].text && (i < 2 || *inputs[i].text))
+      used[n_inputs++] = inputs[i];
   struct tsr_run_record rec = {.name = o->name,
                                .arch = m->name,
                                .workload = r->plan->name,
@@ -295,12 +338,13 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                .clock_hz = (double)m->clock_hz,
                                .peak_macs_per_cycle = r->layers[0].peak_macs_per_cycle,
                                .dram_bytes_per_s = bw == TSR_UNLIMITED ? INFINITY : (double)bw,
-                               .n_inputs = sizeof inputs / sizeof inputs[0] - !*changes,
-                               .inputs = inputs,
+                               .n_inputs = n_inputs,
+                               .inputs = used,
                                .n_layers = r->plan->n_layers,
                                .layers = r->layers};
   sum(r, wall, &rec.totals);
-  return tsr_store_put_run(store, &rec, run_id, r->err);
+  enum tsr_status st = record_shared(r, &rec);
+  return st ? st : tsr_store_put_run(store, &rec, run_id, r->err);
 }
 
 static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct tsr_err *err) {
@@ -357,7 +401,10 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   if (!r->layers) return tsr_err_nomem(r->err);
   if (r->o->numerics == TSR_NUMERICS_FULL) {
     st = tsr_values_create(p->machine, &r->values, r->err);
-    if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
+    if (!st && p->alone)
+      st = tsri_program_tensors(p, r->values, r->o->seed, r->err);
+    else if (!st)
+      st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
   }
   struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
                                   .values = r->values};

@@ -23,6 +23,9 @@ struct tsr_run_options {
    * `NAME@FIRST-LAST`, separated by one space and `+ `. */
   const char *arch, *workload;
   const char *arch_text, *workload_text; /* NULL: read what they name */
+  /* A program instead of the lowered one: binary or text, for the workload's only layer; or
+   * alone (workload NULL), where its tensors hold drawn values and nothing is compared. */
+  const char *program, *program_text;
   const char *const *sets;               /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
@@ -70,6 +73,9 @@ struct tsr_run_plan {
   size_t n_tenants;
   struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
   size_t n_regions; /* of activations */
+  struct tsr_program_set program; /* the user's, n = 0: none; owned */
+  const char *program_text;       /* it, printed */
+  bool alone;                     /* without a workload */
   size_t n_formats; /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;

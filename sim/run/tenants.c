@@ -79,8 +79,6 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
 
 enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                   struct tsr_err *err) {
-  p->arena = tsr_arena_create();
-  if (!p->arena) return tsr_err_nomem(err);
   const char *at = o->workload, *next;
   bool alone = !strstr(at, between);
   enum tsr_status st = TSR_OK;
