@@ -147,7 +147,6 @@ static bool describe_dim(struct scope *s, const struct tsr_inst *in, size_t at,
   struct tensor *t = &s->tensor[get(in, "t")];
   int64_t d = get(in, "i");
   t->dims |= 1u << d;
-  t->span[d] = 0;
   uint64_t end = t->first_end;
   bool fits =
       tsr_mul_u64((uint64_t)get(in, "size") - 1, (uint64_t)get(in, "stride"), &t->span[d]);
