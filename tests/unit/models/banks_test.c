@@ -67,11 +67,12 @@ static void slow_step(const struct pad *p, const struct tsr_pattern *q, uint64_t
   for (uint64_t i = 0; i < q->lanes; i++)
     for (uint64_t e = 0; e < q->elem_bytes; e++) {
       uint64_t byte = q->addr + i * (uint64_t)q->lane_bytes + j * (uint64_t)q->step_bytes + e;
-      size_t k = 0;
-      while (k < n_seen && seen[k] != byte / p->width) k++;
-      if (k < n_seen) continue;
+      uint64_t word = byte / p->width;
+      size_t k = n_seen; /* the latest is the likeliest */
+      while (k > 0 && seen[k - 1] != word) k--;
+      if (k > 0) continue;
       assert_true(n_seen < WORDS_MAX);
-      seen[n_seen++] = byte / p->width;
+      seen[n_seen++] = word;
       n[slow_bank(p, byte)]++;
     }
   for (uint64_t b = 0; b < p->banks; b++) {
@@ -125,7 +126,7 @@ static int64_t random_stride(struct tsr_rng *r, const struct pad *p) {
 
 static struct tsr_pattern random_pattern(struct tsr_rng *r, const struct pad *p) {
   struct tsr_pattern q = {.lanes = tsr_rng_range(r, 1, 20),
-                          .steps = tsr_rng_range(r, 1, tsr_rng_range(r, 0, 3) ? 24 : 400),
+                          .steps = tsr_rng_range(r, 1, tsr_rng_range(r, 0, 3) ? 24 : 200),
                           .elem_bytes = (uint32_t)(1u << tsr_rng_range(r, 0, 3))};
   if (!tsr_rng_range(r, 0, 5)) q.elem_bytes = (uint32_t)tsr_rng_range(r, 1, 90);
   q.addr = 10000000 + tsr_rng_range(r, 0, 5000); /* no lane below 0 */
@@ -138,7 +139,7 @@ static void fast_equals_slow(void **state) {
   (void)state;
   struct tsr_rng r = {1};
   unsigned by_layout[4] = {0}, conflicting = 0;
-  for (int i = 0; i < 8000; i++) {
+  for (int i = 0; i < 5000; i++) {
     struct pad p = random_pad(&r, false);
     struct tsr_pattern q = random_pattern(&r, &p);
     bool read = tsr_rng_range(&r, 0, 2) > 0, write = !read || tsr_rng_range(&r, 0, 1);
@@ -167,8 +168,8 @@ static void fast_equals_slow(void **state) {
     for (int l = 0; l < 4; l++) by_layout[l] += !strcmp(p.layout, layouts[l]);
     conflicting += sum > 0;
   }
-  for (int l = 0; l < 4; l++) assert_true(by_layout[l] > 1500);
-  assert_in_range(conflicting, 2000, 7900);
+  for (int l = 0; l < 4; l++) assert_true(by_layout[l] > 1000);
+  assert_in_range(conflicting, 2000, 4900);
 }
 
 /* Several patterns in turn, more than are remembered: each is told from the others. */
@@ -347,7 +348,7 @@ static void no_layout_is_faster_than_stream(void **state) {
   (void)state;
   struct tsr_rng r = {5};
   unsigned slower = 0;
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 2000; i++) {
     struct pad p = random_pad(&r, false), s = p;
     struct tsr_pattern q = random_pattern(&r, &p);
     s.layout = "stream";
@@ -373,13 +374,13 @@ static void no_layout_is_faster_than_stream(void **state) {
     close_pad(&f, &x);
     close_pad(&g, &y);
   }
-  assert_in_range(slower, 300, 2900);
+  assert_in_range(slower, 300, 1900);
 }
 
 static void more_ports_are_never_slower(void **state) {
   (void)state;
   struct tsr_rng r = {6};
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 2000; i++) {
     struct pad p = random_pad(&r, false);
     struct tsr_pattern q = random_pattern(&r, &p);
     bool write = tsr_rng_range(&r, 0, 1);

@@ -34,6 +34,7 @@ static void a_component_fills_one_role_whole(void **state) {
                   m->channels && m->latency_fs && !m->resources == !m->resource);
     const struct tsr_buffer_ops *b = c->buffer;
     if (b) assert_true(b->dma && b->tile && b->slot_bytes && b->slots && b->bytes_per_cycle);
+    if (b) assert_int_equal(!b->banks, !b->bank_conflicts);
     if (c->unit) assert_true(c->unit->start && c->unit->end && c->unit->estimate);
   }
 }

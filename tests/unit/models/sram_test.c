@@ -334,6 +334,38 @@ static void promises_can_be_kept(void **state) {
   assert_in_range(lengthened, SETS, 12 * SETS);
 }
 
+/* Nor do more ports or twice the banks make one of several phases slower. */
+static void more_is_never_slower_for_phases_at_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *less, *more;
+    unsigned banks;
+  } rows[] = {{"1rw", "1r1w", 4}, {"1r1w", "2rw", 4}, {"1rw", "1rw", 8}, {"2rw", "2rw", 8}};
+  struct tsr_rng r = {12};
+  unsigned faster = 0, phases = 0;
+  for (int i = 0; i < 4000; i++) {
+    struct fake f, g;
+    struct tsr_instance x, y;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i % 4].less, 4, 8);
+    (void)open_sram(&g, &y, rows[i % 4].more, rows[i % 4].banks, 8);
+    uint64_t at = 0;
+    for (uint64_t k = tsr_rng_range(&r, 1, 6); k-- > 0; phases++) {
+      uint64_t cycles = tsr_rng_range(&r, 1, 200), read = tsr_rng_range(&r, 0, 9000),
+               write = tsr_rng_range(&r, 0, 9000);
+      at += tsr_rng_range(&r, 0, 60);
+      uint64_t less = b->tile(x.state, at, cycles, read, write, NULL);
+      uint64_t more = b->tile(y.state, at, cycles, read, write, NULL);
+      assert_true(more <= less);
+      faster += more < less;
+    }
+    fake_drop(&x);
+    fake_drop(&y);
+    fake_close(&f);
+    fake_close(&g);
+  }
+  assert_in_range(faster, phases / 2, phases - 1);
+}
+
 /* Operands and results of one machine in one scratchpad of banks. */
 static void phases_at_once_share_banks(void **state) {
   (void)state;
@@ -558,6 +590,7 @@ int main(void) {
       cmocka_unit_test(phases_at_once_share_the_ports),
       cmocka_unit_test(a_phase_meets_those_it_overlaps),
       cmocka_unit_test(promises_can_be_kept),
+      cmocka_unit_test(more_is_never_slower_for_phases_at_once),
       cmocka_unit_test(phases_at_once_share_banks),
       cmocka_unit_test(the_dma_side_gets_what_all_phases_leave),
       cmocka_unit_test(a_later_phase_counts_from_its_start),
