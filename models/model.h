@@ -221,7 +221,7 @@ struct tsr_memory_ops {
   /* Serves a train.  Returns the time for which the memory stood idle between its
    * bursts, or since `from_fs`, because they were not ready. */
   uint64_t (*serve)(void *state, struct tsr_train *t, uint64_t from_fs);
-  /* When the next burst could start at the earliest. */
+  /* When the next burst could start at the earliest; one sent before has to wait. */
   uint64_t (*free_fs)(void *state);
   /* Unloaded time between the end of a burst's service and its last byte. */
   uint64_t (*pipe_fs)(void *state, uint64_t bytes);
