@@ -40,6 +40,11 @@ struct tsr_target {
   uint64_t burst_bytes;
   double dram_bytes_per_cycle; /* what one stream attains; infinity: unlimited */
   double latency_cycles;       /* of a DRAM burst */
+  /* Cycles of one tile for a lone request (groups products of m x n x k); NULL: the
+   * formulas of the systolic dataflows. */
+  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k,
+                          uint64_t groups, uint32_t rate);
+  const void *tile;
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */

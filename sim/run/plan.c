@@ -218,6 +218,26 @@ static uint64_t skew_of(const struct tsr_unit_facts *tile) {
   return tile->depth ? tile->latency_cycles : tile->rows + tile->cols - 2;
 }
 
+/* A component's own estimate of a lone request. */
+static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k,
+                            uint64_t groups, uint32_t rate) {
+  const struct tsr_machine_instance *x = tile;
+  const struct tsr_req req = {.mm = {.m = m,
+                                     .n = n,
+                                     .k = k,
+                                     .groups = groups,
+                                     .first = true,
+                                     .last = true,
+                                     .rate = rate,
+                                     .a_bytes = 1,
+                                     .b_bytes = 1,
+                                     .acc_bytes = 1,
+                                     .out_bytes = 1}};
+  struct tsr_estimate est = {0};
+  x->ops->unit->estimate(x->params, &req, &est);
+  return est.cycles;
+}
+
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
@@ -230,6 +250,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .depth = tsr_max_u64(tile.depth, 1),
                            .skew = skew_of(&tile),
                            .tiles = m->tiles,
+                           .tile_cycles = tile_cycles,
+                           .tile = &m->slot[TSR_SLOT_TILE],
                            .preload = tile.preload,
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
