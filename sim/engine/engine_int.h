@@ -112,6 +112,7 @@ struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
   size_t pc;
   bool halted;
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */

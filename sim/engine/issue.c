@@ -204,8 +204,8 @@ static int64_t pitch(const struct tsri_operand *o, uint64_t mask, const uint64_t
 
 static struct tsr_view view(const struct tsri_issue *is, const struct tsri_operand *o,
                             uint64_t rows, uint64_t cols, const uint64_t *ext) {
-  return (struct tsr_view){is->buffer[o->buf], o->addr, pitch(o, rows, ext),
-                           pitch(o, cols, ext)};
+  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                           pitch(o, rows, ext), pitch(o, cols, ext)};
 }
 
 /* ---- requests ---- */
@@ -275,7 +275,9 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   d->tensor_fmt = is->tensor[in->f[0]].fmt;
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
   *x = (struct tsr_xfer_req){
-      .box = d->c.box, .buffer = is->buffer[d->c.buf], .local_addr = d->c.addr};
+      .box = d->c.box,
+      .buffer = is->buffer[d->c.buf],
+      .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
 }
 
 /* A matrix of rows x cols elements, dense at a place. */
@@ -284,7 +286,8 @@ static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows,
   uint64_t elems;
   if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
   set_place(is, p, elems, o, fault);
-  return (struct tsr_view){is->buffer[o->buf], o->addr, (int64_t)(cols * o->elem), o->elem};
+  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                           (int64_t)(cols * o->elem), o->elem};
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
