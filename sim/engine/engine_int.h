@@ -72,6 +72,7 @@ struct tsri_operand {
 /* What the values of a request need beyond its timing. */
 struct tsri_data {
   struct tsri_operand a, b, c; /* a load or store: its place is c */
+  struct tsri_operand meta;    /* of a sparse b: which products it keeps */
   int tensor_fmt;              /* of the DRAM side */
   uint32_t shift;              /* powers of two by which a transfer divides */
   uint64_t extent[TSR_AXIS_COUNT + 1]; /* the last is 1: no axis */

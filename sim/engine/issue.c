@@ -228,6 +228,16 @@ static bool loops_last(const struct tsri_issue *is, uint64_t mask) {
   return true;
 }
 
+/* A matrix of rows x cols elements, dense at a place. */
+static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows, uint64_t cols,
+                              struct tsri_operand *o, struct tsri_fault *fault) {
+  uint64_t elems;
+  if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
+  set_place(is, p, elems, o, fault);
+  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                           (int64_t)(cols * o->elem), o->elem};
+}
+
 static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
                        struct tsr_mm_req *q, struct tsri_data *d, struct tsri_fault *fault) {
   extents(is, d->extent);
@@ -235,13 +245,17 @@ static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
   operand(is, (int)in->f[3], (int)in->f[0], &d->c, fault);
   operand(is, (int)in->f[4], (int)in->f[1], &d->a, fault);
   operand(is, (int)in->f[5], (int)in->f[2], &d->b, fault);
+  bool sparse = in->f[8] != TSR_DENSE;
+  if (sparse) /* a row of ceil(k/8) bytes for each column of b */
+    (void)matrix(is, (int)in->f[9], ext[TSR_AXIS_G] * ext[TSR_AXIS_N],
+                 tsr_ceil_div(product(ext, MASK_K), 8), &d->meta, fault);
   *q = (struct tsr_mm_req){.groups = ext[TSR_AXIS_G],
                            .m = product(ext, MASK_M),
                            .n = ext[TSR_AXIS_N],
                            .k = product(ext, MASK_K),
                            .first = loops_first(is, (uint64_t)in->f[6]),
                            .last = loops_last(is, (uint64_t)in->f[6]),
-                           .sparse = in->f[8] != TSR_DENSE,
+                           .sparse = sparse,
                            .a_bytes = d->a.elem,
                            .b_bytes = d->b.elem,
                            .acc_bytes = d->c.elem,
@@ -278,16 +292,6 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
       .box = d->c.box,
       .buffer = is->buffer[d->c.buf],
       .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
-}
-
-/* A matrix of rows x cols elements, dense at a place. */
-static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows, uint64_t cols,
-                              struct tsri_operand *o, struct tsri_fault *fault) {
-  uint64_t elems;
-  if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
-  set_place(is, p, elems, o, fault);
-  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
-                           (int64_t)(cols * o->elem), o->elem};
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
@@ -334,7 +338,7 @@ static void request_window(const struct tsri_issue *is, const struct tsr_inst *i
 void tsri_issue_request(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_req *out, struct tsri_data *data, struct tsri_fault *fault) {
   data->inst = *in;
-  data->a.bytes = data->b.bytes = data->c.bytes = 0;
+  data->a.bytes = data->b.bytes = data->c.bytes = data->meta.bytes = 0;
   switch (in->op) {
   case TSR_ISA_MM: request_mm(is, in, &out->mm, data, fault); break;
   case TSR_ISA_PRELOAD: request_preload(is, in, &out->mm, data, fault); break;

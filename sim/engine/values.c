@@ -249,6 +249,7 @@ enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
   if (is_store(f)) return hold(f, core, &d->c, false, err);
   if (d->a.bytes) st = hold(f, core, &d->a, false, err);
   if (!st && d->b.bytes) st = hold(f, core, &d->b, false, err);
+  if (!st && d->meta.bytes) st = hold(f, core, &d->meta, false, err);
   if (!st && !f->gated) st = hold_results(f, err);
   return st;
 }

@@ -375,20 +375,91 @@ static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *uni
   return st ? st : tsri_scatter(f, &x->c, c, err);
 }
 
+static enum tsr_status check_sparse(struct tsri_flight *f, const struct matrices *x,
+                                    struct tsr_err *err) {
+  const uint64_t *e = f->data->extent;
+  uint64_t hole;
+  if (e[TSR_AXIS_KH] * e[TSR_AXIS_KW] > 1)
+    return tsri_values_wrong(f, err, "a compressed operand has its k along axis c alone");
+  if (!tsri_bytes_written(&f->unit->core->e->values->scratch[f->unit->core->id]
+                               .buf[f->data->meta.buf],
+                          f->data->meta.addr, f->data->meta.bytes, &hole))
+    return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
+                             hole, tsr_isa_buf_names[f->data->meta.buf]);
+  (void)x;
+  return TSR_OK;
+}
+
+/* The places that column j of b keeps, two of every group of 4 along k. */
+static uint64_t kept_place(const struct tsri_flight *f, const struct matrices *x, uint64_t j,
+                           uint64_t i) {
+  const struct tsri_operand *o = &f->data->meta;
+  const struct tsri_core *c = f->unit->core;
+  uint64_t row = x->b.group * x->n + j, group = i / 2;
+  const uint8_t *meta = c->e->values->scratch[c->id].buf[o->buf].data + o->addr +
+                        row * tsr_ceil_div(x->k, 8) + group / 2;
+  unsigned nibble = group % 2 ? *meta >> 4 : *meta & 15;
+  return group * 4 + (i % 2 ? nibble >> 2 : nibble & 3);
+}
+
+/* Half the products: of each column of b those that it keeps, in ascending order of k,
+ * through the unit as if they were all there are. */
+static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_mma *unit,
+                                       struct matrices *x, struct tsr_err *err) {
+  struct tsr_values *v = f->unit->core->e->values;
+  uint64_t half = tsr_ceil_div(x->k, 4) * 2;
+  uint8_t *a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
+  uint8_t *b = tsri_values_block(v, 1, half * x->n * x->b.code);
+  uint8_t *c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
+  uint64_t *ka = tsr_mem_array(2 * half, sizeof *ka), *kb = ka + half;
+  enum tsr_status st = a && b && c && ka ? TSR_OK : tsr_err_nomem(err);
+  if (!st) st = tsri_gather(f, &x->a, a, err);
+  if (!st) st = tsri_gather(f, &x->b, b, err);
+  if (!st && f->part[0].req.mm.first)
+    memset(c, 0, x->m * x->n * x->c.code);
+  else if (!st)
+    st = tsri_gather(f, &x->c, c, err);
+  for (uint64_t i = 0; !st && i < x->m; i++)
+    for (uint64_t j = 0; j < x->n; j++) {
+      uint64_t n = 0;
+      for (uint64_t k = 0; k < half; k++) {
+        uint64_t at = kept_place(f, x, j, k);
+        if (at >= x->k) continue;
+        ka[n] = tsri_code_get(a + (i * x->k + at) * x->a.code, x->a.code);
+        kb[n++] = tsri_code_get(b + (k * x->n + j) * x->b.code, x->b.code);
+      }
+      uint8_t *acc = c + (i * x->n + j) * x->c.code;
+      tsri_code_put(acc, x->c.code,
+                    tsr_mma_dot(unit, ka, kb, n, tsri_code_get(acc, x->c.code), NULL));
+    }
+  tsr_mem_free(ka);
+  return st ? st : tsri_scatter(f, &x->c, c, err);
+}
+
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
   struct tsri_data *d = f->data;
   const struct tsr_mma *unit = NULL;
   struct matrices x;
   enum tsr_status st = find_unit(f, &unit, err);
   if (st) return st;
-  if (unit->scale || d->inst.f[8] != TSR_DENSE)
-    return tsri_values_wrong(f, err, "block scales and compressed operands have no values yet");
+  if (unit->scale)
+    return tsri_values_wrong(f, err, "operands have no block scales, which unit '%s' takes",
+                             unit->name);
   describe(d, unit, &x);
+  bool sparse = d->inst.f[8] != TSR_DENSE;
+  uint64_t stored[TSR_AXIS_COUNT + 1]; /* extents of a b that holds 2 of every 4 along c */
+  if (sparse) {
+    memcpy(stored, d->extent, sizeof stored);
+    stored[TSR_AXIS_C] = tsr_ceil_div(stored[TSR_AXIS_C], 4) * 2;
+    x.b.extent = stored;
+    st = check_sparse(f, &x, err);
+    if (st) return st;
+  }
   if (!x.m || !x.n || !x.k) return TSR_OK;
   st = check_cuts(f, unit, err);
   for (uint64_t g = 0; !st && g < d->extent[TSR_AXIS_G]; g++) {
     x.a.group = x.b.group = x.c.group = g;
-    st = multiply(f, unit, &x, err);
+    st = sparse ? multiply_sparse(f, unit, &x, err) : multiply(f, unit, &x, err);
   }
   return st;
 }
