@@ -411,11 +411,13 @@ static void reduce_row(struct run *r, size_t i) {
   const struct tsr_vec_job *q = r->job;
   const struct rule *rule = r->rule;
   double partial[TSR_VEC_LANES_MAX];
-  size_t n = q->lanes < q->cols ? q->lanes : q->cols, lane = 0;
+  size_t lanes = q->lanes ? q->lanes : 1, n = lanes < q->cols ? lanes : q->cols, lane = 0;
   r->index = q->index0 + i;
-  for (size_t j = 0; j < q->cols; j++) {
+  for (size_t j = 0; j < n; j++)
+    partial[j] = apply(r, rule->map, get(r, &r->a, i * r->a.ld + j), 0);
+  for (size_t j = n; j < q->cols; j++) {
     double x = apply(r, rule->map, get(r, &r->a, i * r->a.ld + j), 0);
-    partial[lane] = j < n ? x : apply(r, rule->fold, partial[lane], x);
+    partial[lane] = apply(r, rule->fold, partial[lane], x);
     if (++lane == n) lane = 0;
   }
   for (; n > 1; n = (n + 1) / 2) {

@@ -107,7 +107,7 @@ struct tsr_vec_job {
   size_t window, window_ld;
   uint32_t imm;                /* fp32 code */
   bool first;                  /* REDUCE, WINDOW: overwrites d */
-  unsigned lanes;              /* REDUCE: 1 to TSR_VEC_LANES_MAX */
+  unsigned lanes;              /* REDUCE: at most TSR_VEC_LANES_MAX; 0: 1 */
   struct tsr_round_spec round; /* into d; SR: by index0 + i * cols + j of the result */
   uint64_t index0;
   uint8_t *meta; /* compress24: row i at meta + i * ldm, ceil(cols / 8) bytes of it */

@@ -403,6 +403,7 @@ static void lanes_decide_the_order_of_a_sum(void **state) {
       {4, 4096, 1}, /* no more partial sums than elements */
       {6, 3, 4},    /* ((2^24 - 2^24) + (1 + 1)) + (1 + 1) */
       {6, 4, 3},    /* ((2^24 + 1) + (1 + 1)) + (1 - 2^24) */
+      {4, 0, 0},    /* as 1 */
       {6, 1, 2},    {1, 7, 0x1p24f},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
@@ -538,12 +539,20 @@ static void events_stay_with_their_result(void **state) {
   tsr_vec_run(&q, NULL, &s);
   assert_true(d[0] == 0 && isinf(d[1]));
   assert_int_equal(s.overflow, 1);
+  int32_t wide[] = {16777217, 0}; /* rounded as it enters: both results have it */
+  float quarter[] = {1, 0};
+  s = (struct tsr_vec_stats){0};
+  q.a = (struct tsr_vec_in){wide, fmt("int32"), 2};
+  q.b.codes = quarter;
+  tsr_vec_run(&q, NULL, &s);
+  assert_true(d[0] == 16777216 && d[1] == 0);
+  assert_int_equal(s.inexact, 2);
   float group[4] = {0x1p-149f, 1, 2, 0};
   uint8_t meta;
   unsigned events = 0;
   q.op = TSR_VEC_COMPRESS24;
   q.cols = 4;
-  q.a.codes = group;
+  q.a = (struct tsr_vec_in){group, fmt("fp32"), 4};
   q.meta = &meta;
   tsr_vec_run(&q, &events, NULL);
   assert_int_equal(events, 0); /* the subnormal one was not kept */
@@ -672,6 +681,7 @@ static const struct one ones[] = {
     {"gelu", "fp32", "fp32", "fp32", -50, 0, 0, 0, -0.0, UN | IX},
     {"subexp", "fp32", "fp32", "fp32", -INF, 3, 0, 0, 0, 0},
     {"subexp", "fp32", "fp32", "fp32", 3, 3, 0, 0, 1, 0},
+    {"subexp", "fp32", "fp32", "fp32", -0x1p127, 0x1p127, 0, 0, 0, OV | UN | IX},
     {"subexp", "fp32", "fp32", "fp32", INF, INF, 0, 0, NA, INV},
     /* maximum and minimum */
     {"max", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, 0, 0},
