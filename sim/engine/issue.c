@@ -300,21 +300,26 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
   const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
-  bool second = info->sources > 1;
+  bool compress = in->f[0] == TSR_VEC_COMPRESS24, second = info->sources > 1 || compress;
   uint64_t b_rows = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_COL ? rows : 1;
   uint64_t b_cols = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_ROW ? cols : 1;
+  uint64_t d_cols = info->kind == TSR_VEC_REDUCE ? 1 : cols;
+  if (compress) { /* 2 of 4, and a nibble for each 4, in the place of b */
+    d_cols = tsr_ceil_div(cols, 4) * 2;
+    b_cols = tsr_ceil_div(cols, 8);
+  }
   *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
                             .rows = rows,
                             .cols = cols,
                             .window = 1,
                             .first = loops_first(is, (uint64_t)in->f[7]),
-                            .b_elems = second ? b_rows * b_cols : 0};
-  v->d = matrix(is, (int)in->f[1], rows, info->kind == TSR_VEC_REDUCE ? 1 : cols, &d->c, fault);
+                            .b_elems = second && !compress ? b_rows * b_cols : 0};
+  v->d = matrix(is, (int)in->f[1], rows, d_cols, &d->c, fault);
   v->a = matrix(is, (int)in->f[2], rows, cols, &d->a, fault);
   if (second) v->b = matrix(is, (int)in->f[3], b_rows, b_cols, &d->b, fault);
   v->d_bytes = d->c.elem;
   v->a_bytes = d->a.elem;
-  v->b_bytes = second ? d->b.elem : 0;
+  v->b_bytes = second && !compress ? d->b.elem : 0;
 }
 
 static void request_window(const struct tsri_issue *is, const struct tsr_inst *in,

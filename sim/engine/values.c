@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/arith/vector.h"
 #include "sim/engine/values_int.h"
 
 /* ---- life ---- */
@@ -242,13 +243,18 @@ static enum tsr_status hold_results(struct tsri_flight *f, struct tsr_err *err) 
   return st;
 }
 
+/* compress24 writes there which elements it keeps. */
+static bool writes_b(const struct tsri_flight *f) {
+  return f->data->inst.op == TSR_ISA_VEC && f->data->inst.f[0] == TSR_VEC_COMPRESS24;
+}
+
 enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
   uint32_t core = f->unit->core->id;
   const struct tsri_data *d = f->data;
   enum tsr_status st = TSR_OK;
   if (is_store(f)) return hold(f, core, &d->c, false, err);
   if (d->a.bytes) st = hold(f, core, &d->a, false, err);
-  if (!st && d->b.bytes) st = hold(f, core, &d->b, false, err);
+  if (!st && d->b.bytes) st = hold(f, core, &d->b, writes_b(f), err);
   if (!st && d->meta.bytes) st = hold(f, core, &d->meta, false, err);
   if (!st && !f->gated) st = hold_results(f, err);
   return st;
