@@ -114,6 +114,7 @@ struct tsri_issue {
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
   uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
+  uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
   bool halted;
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */

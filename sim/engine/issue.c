@@ -12,6 +12,7 @@ void tsri_issue_start(struct tsri_issue *is, const struct tsr_program *p,
     is->buffer[b] = buffers ? buffers[b] : NULL;
     is->buffer_bytes[b] = bytes ? bytes[b] : UINT64_MAX;
   }
+  is->memory_bytes = UINT64_MAX;
   for (int f = 0; f < TSR_ISA_FORMATS; f++) is->format_name[f] = -1;
   for (int x = 0; x < TSR_AXIS_COUNT; x++)
     is->axis[x] = (struct tsri_axis){TSR_ISA_NO_LOOP, 1, 1};
@@ -282,11 +283,26 @@ static void request_preload(const struct tsri_issue *is, const struct tsr_inst *
                            .b = view(is, &d->b, MASK_K, MASK_N, d->extent)};
 }
 
+/* The last byte of a transfer lies in the memory. */
+static void check_memory(const struct tsri_issue *is, const struct tsri_operand *o,
+                         struct tsri_fault *fault) {
+  tsr_u128 end = (tsr_u128)o->box.base_bytes + o->box.elem_bytes;
+  for (uint32_t i = 0; i < o->box.rank; i++) {
+    if (!o->count[i]) return; /* all of it lies outside the tensor */
+    tsr_u128 last = o->first[i] + (tsr_u128)(o->count[i] - 1) * o->box.step[i];
+    end += last * o->box.stride_bytes[i]; /* of the tensor's own size: within 2^65 */
+  }
+  if (end > is->memory_bytes)
+    fault_at(fault, "reaches past the end of", -1, o->box.base_bytes,
+             end > UINT64_MAX ? UINT64_MAX : (uint64_t)end, is->memory_bytes);
+}
+
 static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
                          struct tsr_xfer_req *x, struct tsri_data *d,
                          struct tsri_fault *fault) {
   operand(is, (int)in->f[0], (int)in->f[1], &d->c, fault);
   d->tensor_fmt = is->tensor[in->f[0]].fmt;
+  check_memory(is, &d->c, fault);
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
   *x = (struct tsr_xfer_req){
       .box = d->c.box,

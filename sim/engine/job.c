@@ -138,6 +138,8 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
   tsri_units_reset(c, r->start_cycle);
   if (m->unified) buffers[TSR_BUF_B] = buffers[TSR_BUF_C] = buffers[TSR_BUF_A];
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  c->issue.memory_bytes = dram->ops->memory->capacity(dram->params); /* unlimited: the most */
   if (m->unified) {
     c->issue.buffer_from[TSR_BUF_B] = bytes[TSR_BUF_A];
     c->issue.buffer_from[TSR_BUF_C] = bytes[TSR_BUF_A] + bytes[TSR_BUF_B];

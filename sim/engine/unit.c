@@ -310,9 +310,10 @@ static void report_fault(struct tsri_core *c, size_t pc, const struct tsri_fault
   enum tsr_status st = tsr_err_set(
       e->err, TSR_SIM,
       "layer '%s', core %u, instruction %zu (%s): bytes %" PRIu64 " to %" PRIu64
-      " %s scratchpad %s, which has %" PRIu64 " bytes",
+      " %s %s%s, which has %" PRIu64 " bytes",
       tsri_engine_job_name(c), c->id, pc, text.p ? text.p : "", fault->from, fault->to,
-      fault->what, tsr_isa_buf_names[fault->buf], fault->limit);
+      fault->what, fault->buf < 0 ? "the memory" : "scratchpad ",
+      fault->buf < 0 ? "" : tsr_isa_buf_names[fault->buf], fault->limit);
   tsr_str_fini(&text);
   tsri_engine_fail(e, st);
 }

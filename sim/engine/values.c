@@ -70,8 +70,10 @@ void tsr_values_destroy(struct tsr_values *v) {
   if (!v) return;
   if (v->scratch) {
     for (size_t i = 0; i < v->n_segments; i++) free_segment(&v->segment[i]);
-    for (uint64_t c = 0; c < v->machine->cores; c++)
+    for (uint64_t c = 0; c < v->machine->cores; c++) {
       for (int b = 0; b < TSR_ISA_BUFS; b++) free_bytes(&v->scratch[c].buf[b]);
+      tsr_mem_free(v->scratch[c].hold);
+    }
   }
   for (size_t i = 0; i < v->n_units; i++) tsr_mem_free(v->unit[i]);
   for (int i = 0; i < 3; i++) tsr_mem_free(v->block[i]);
@@ -196,7 +198,7 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
   struct tsri_scratch *s = scratch_of(f, core);
   uint64_t from = o->addr, to = o->addr + o->bytes;
   if (from == to) return TSR_OK;
-  for (unsigned i = 0; i < s->n_holds; i++) {
+  for (size_t i = 0; i < s->n_holds; i++) {
     const struct tsri_hold *h = &s->hold[i];
     bool same = h->flight->unit == f->unit; /* a unit keeps its own order */
     if (same || h->buf != o->buf || !(h->write || write) || h->to <= from || to <= h->from)
@@ -207,7 +209,8 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
         write ? "writes" : "reads", tsr_max_u64(from, h->from), tsr_min_u64(to, h->to),
         tsr_isa_buf_names[o->buf], h->flight->pc, h->write ? "writes" : "reads");
   }
-  TSR_CHECK(s->n_holds < TSRI_HOLDS_MAX);
+  if (!tsr_mem_grow((void **)&s->hold, &s->cap_holds, s->n_holds + 1, sizeof *s->hold))
+    return tsr_err_nomem(err);
   s->hold[s->n_holds++] = (struct tsri_hold){f, o->buf, write, from, to};
   return TSR_OK;
 }
@@ -215,8 +218,8 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
 /* Lets go of what a request reads (or all). */
 static void let_go(const struct tsri_flight *f, uint32_t core, bool reads_only) {
   struct tsri_scratch *s = scratch_of(f, core);
-  unsigned n = 0;
-  for (unsigned i = 0; i < s->n_holds; i++)
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_holds; i++)
     if (s->hold[i].flight != f || (reads_only && s->hold[i].write)) s->hold[n++] = s->hold[i];
   s->n_holds = n;
 }

@@ -264,6 +264,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
   t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
+  if (r->plan->alone) t->inferences_per_s = NAN;
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
