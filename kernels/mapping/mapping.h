@@ -42,8 +42,8 @@ struct tsr_target {
   double latency_cycles;       /* of a DRAM burst */
   /* Cycles of one tile for a lone request (groups products of m x n x k); NULL: the
    * formulas of the systolic dataflows. */
-  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k,
-                          uint64_t groups, uint32_t rate);
+  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
+                          uint32_t rate);
   const void *tile;
 };
 
@@ -60,7 +60,7 @@ struct tsr_mapping {
   struct tsr_map_loop loop[TSR_AXIS_COUNT];     /* outer to inner */
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
   uint64_t array_rows, array_cols;              /* elements along each */
-  uint64_t k_cut; /* partial sums leave the array after this many k; 0: never */
+  uint64_t k_cut;     /* partial sums leave the array after this many k; 0: never */
   double cost_cycles; /* by the cheap figures that ranked it */
 };
 

@@ -69,8 +69,7 @@ static enum tsr_isa_axis m_axis(const struct tsr_shape *s, uint64_t cores) {
 }
 
 static enum tsr_isa_axis k_axis(const struct tsr_shape *s) {
-  if (s->size[TSR_AXIS_G] == 1 && s->size[TSR_AXIS_C] > s->size[TSR_AXIS_KH])
-    return TSR_AXIS_C;
+  if (s->size[TSR_AXIS_G] == 1 && s->size[TSR_AXIS_C] > s->size[TSR_AXIS_KH]) return TSR_AXIS_C;
   return s->size[TSR_AXIS_KH] > 1 ? TSR_AXIS_KH : TSR_AXIS_C;
 }
 
@@ -103,9 +102,8 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   case TSR_SPLIT_K: x = k_axis(s); break;
   default: break;
   }
-  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1
-                           ? try_auto(&tr, t, cores)
-                           : try_grid(&tr, t, x, cores, x, 1);
+  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1 ? try_auto(&tr, t, cores)
+                                                           : try_grid(&tr, t, x, cores, x, 1);
   if (st) return st;
   *split = tr.split;
   *out = tr.mapping;

@@ -64,8 +64,7 @@ void tsri_issue_describe(struct tsri_issue *is, const struct tsr_inst *in) {
                                               .wrap = (uint64_t)in->f[5]};
     break;
   case TSR_ISA_ADVANCE:
-    if (in->f[1] != TSR_ISA_NO_LOOP)
-      is->place[in->f[0]].advance[in->f[1]] = (uint64_t)in->f[2];
+    if (in->f[1] != TSR_ISA_NO_LOOP) is->place[in->f[0]].advance[in->f[1]] = (uint64_t)in->f[2];
     break;
   case TSR_ISA_TENSOR: new_tensor(&is->tensor[in->f[0]], in); break;
   case TSR_ISA_DIM:
@@ -116,15 +115,16 @@ static void clip(const struct tsr_box *b, struct tsri_operand *o) {
     uint64_t at = (uint64_t)b->start[i] + j0 * b->step[i];
     bool none = j0 >= b->extent[i] || at >= b->size[i];
     o->first[i] = at;
-    o->count[i] = none ? 0
-                       : tsr_min_u64(b->extent[i] - j0, tsr_ceil_div(b->size[i] - at, b->step[i]));
+    o->count[i] =
+        none ? 0 : tsr_min_u64(b->extent[i] - j0, tsr_ceil_div(b->size[i] - at, b->step[i]));
   }
 }
 
 static uint64_t address(const struct tsri_issue *is, const struct tsri_place *p) {
   uint64_t moved = 0;
   for (int l = 0; l < TSR_ISA_LOOPS; l++)
-    if (p->advance[l]) /* modulo 2^64 and then wrap: exact where wrap divides it or it is small */
+    if (p->advance[l]) /* modulo 2^64 and then wrap: exact where wrap divides it or it is small
+                        */
       moved = (uint64_t)((moved + (tsr_u128)is->loop[l].index * p->advance[l]) % p->wrap);
   return p->base + moved;
 }
@@ -304,10 +304,9 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   d->tensor_fmt = is->tensor[in->f[0]].fmt;
   check_memory(is, &d->c, fault);
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
-  *x = (struct tsr_xfer_req){
-      .box = d->c.box,
-      .buffer = is->buffer[d->c.buf],
-      .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
+  *x = (struct tsr_xfer_req){.box = d->c.box,
+                             .buffer = is->buffer[d->c.buf],
+                             .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,

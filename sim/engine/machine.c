@@ -219,7 +219,10 @@ enum {
 };
 static const struct section sections[SEC_COUNT] = {
     [SEC_ROOT] = {"", NULL, {{NULL, NULL}}, root_rows},
-    [SEC_TILE] = {"tile", "kind", {{"systolic", "tile.systolic"}, {"dot", "tile.dot"}}, tile_rows},
+    [SEC_TILE] = {"tile",
+                  "kind",
+                  {{"systolic", "tile.systolic"}, {"dot", "tile.dot"}},
+                  tile_rows},
     [SEC_VECTOR] = {"vector", NULL, {{"", "vector"}}, NULL},
     [SEC_SRAM] = {"sram", NULL, {{NULL, NULL}}, sram_rows},
     [SEC_A] = {"sram.a", NULL, {{"", "sram"}}, NULL},
@@ -240,8 +243,8 @@ static const char *const sram_ignores[] = {"a", "b", "c", NULL};
 
 struct table { /* the rows of a section and the memory they describe */
   const struct tsr_param *rows;
-  char *memory;      /* the component's parameters first */
-  size_t own_offset; /* of the machine's own structure */
+  char *memory;                    /* the component's parameters first */
+  size_t own_offset;               /* of the machine's own structure */
   const struct tsr_component *ops; /* NULL: none */
 };
 
@@ -307,8 +310,9 @@ struct reading {
 static const struct variant *variant_of(const struct reading *r, const struct section *s,
                                         bool *by_set) {
   const struct tsr_node *map = *s->path ? tsr_config_tree_get(r->root, s->path) : NULL;
-  const struct tsr_node *n =
-      s->selector && map && map->kind == TSR_NODE_MAP ? tsr_config_tree_get(map, s->selector) : NULL;
+  const struct tsr_node *n = s->selector && map && map->kind == TSR_NODE_MAP
+                                 ? tsr_config_tree_get(map, s->selector)
+                                 : NULL;
   *by_set = n && n->pos.src && !strcmp(n->pos.src->path, "--set");
   for (int v = 0; n && n->kind == TSR_NODE_SCALAR && v < VARIANTS_MAX; v++)
     if (s->variant[v].value && !strcmp(s->variant[v].value, n->text)) return &s->variant[v];
@@ -438,7 +442,8 @@ struct piece_row {
   int peer[TSR_PORTS_MAX]; /* slots as of core 0, MEMORY, or NONE */
 };
 enum { NONE = -1, MEMORY = -2 }; /* MEMORY: the first of the chain before the DRAM */
-#define NO_PEERS {NONE, NONE, NONE, NONE, NONE}
+#define NO_PEERS \
+  { NONE, NONE, NONE, NONE, NONE }
 static const struct piece_row pieces[TSR_SLOT_COUNT] = {
     [TSR_SLOT_SRAM_A] = {"sram.a", NULL, SEC_A, NO_PEERS},
     [TSR_SLOT_SRAM_B] = {"sram.b", NULL, SEC_B, NO_PEERS},
@@ -446,7 +451,8 @@ static const struct piece_row pieces[TSR_SLOT_COUNT] = {
     [TSR_SLOT_LOAD] = {"dma.load",
                        "dma.load",
                        SEC_DMA,
-                       {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C}},
+                       {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B,
+                        TSR_SLOT_SRAM_C}},
     [TSR_SLOT_STORE] = {"dma.store",
                         "dma.store",
                         SEC_DMA,
@@ -484,10 +490,10 @@ static enum tsr_status add_piece(struct reading *r, uint64_t core, int piece, ui
       row->kind ? tsr_models_find(row->kind) : r->table[row->section].ops;
   char number[24] = "";
   if (piece == TSR_SLOT_TILE) (void)snprintf(number, sizeof number, "%d", (int)tile);
-  enum tsr_status st =
-      add(r, slot,
-          tsr_arena_printf(m->arena, "core%llu.%s%s", (unsigned long long)core, row->name, number),
-          ops, row->section);
+  enum tsr_status st = add(
+      r, slot,
+      tsr_arena_printf(m->arena, "core%llu.%s%s", (unsigned long long)core, row->name, number),
+      ops, row->section);
   struct tsr_machine_instance *x = &m->slot[slot];
   x->core = (int)core;
   for (int p = 0; p < TSR_PORTS_MAX; p++) {
@@ -555,7 +561,8 @@ static enum tsr_status expand(struct reading *r) {
   }
   m->n_rates = sizeof rate_formats / sizeof rate_formats[0];
   m->rate_other = tile->other;
-  enum tsr_status st = tsri_rates_read(m, tile->rules, tsr_config_tree_get(r->root, "tile.rates.rules"), r->err);
+  enum tsr_status st =
+      tsri_rates_read(m, tile->rules, tsr_config_tree_get(r->root, "tile.rates.rules"), r->err);
   return st ? st : add_instances(r);
 }
 

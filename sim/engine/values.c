@@ -157,10 +157,10 @@ enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *e
   const struct tsri_core *c = f->unit->core;
   struct tsr_str text = TSR_STR_INIT;
   tsr_isa_print(c->issue.p, &f->data->inst, &text);
-  enum tsr_status st =
-      tsr_err_set(err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s), cycle %" PRIu64 ": %s",
-                  tsri_engine_job_name(c), c->id, f->pc, text.p ? text.p : "",
-                  tsri_engine_cycle(c->e), what);
+  enum tsr_status st = tsr_err_set(
+      err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s), cycle %" PRIu64 ": %s",
+      tsri_engine_job_name(c), c->id, f->pc, text.p ? text.p : "", tsri_engine_cycle(c->e),
+      what);
   tsr_str_fini(&text);
   return st;
 }
@@ -203,11 +203,12 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
     bool same = h->flight->unit == f->unit; /* a unit keeps its own order */
     if (same || h->buf != o->buf || !(h->write || write) || h->to <= from || to <= h->from)
       continue;
-    return tsri_values_wrong(
-        f, err,
-        "%s bytes %" PRIu64 " to %" PRIu64 " of scratchpad %s while instruction %zu still %s them",
-        write ? "writes" : "reads", tsr_max_u64(from, h->from), tsr_min_u64(to, h->to),
-        tsr_isa_buf_names[o->buf], h->flight->pc, h->write ? "writes" : "reads");
+    return tsri_values_wrong(f, err,
+                             "%s bytes %" PRIu64 " to %" PRIu64
+                             " of scratchpad %s while instruction %zu still %s them",
+                             write ? "writes" : "reads", tsr_max_u64(from, h->from),
+                             tsr_min_u64(to, h->to), tsr_isa_buf_names[o->buf], h->flight->pc,
+                             h->write ? "writes" : "reads");
   }
   if (!tsr_mem_grow((void **)&s->hold, &s->cap_holds, s->n_holds + 1, sizeof *s->hold))
     return tsr_err_nomem(err);
@@ -316,9 +317,9 @@ static enum tsr_status run(struct transfer *t, uint64_t addr, uint64_t n, uint64
   struct tsri_segment *s = segment_at(v, addr);
   uint64_t last = addr + (n - 1) * step + elem, hole;
   if (!s || last - s->base > s->bytes.n)
-    return tsri_values_wrong(f, err, "%s bytes %" PRIu64 " to %" PRIu64
-                             " of memory, where no tensor lies",
-                             t->store ? "writes" : "reads", addr, last);
+    return tsri_values_wrong(
+        f, err, "%s bytes %" PRIu64 " to %" PRIu64 " of memory, where no tensor lies",
+        t->store ? "writes" : "reads", addr, last);
   uint64_t at = addr - s->base;
   struct tsri_bytes *pad = &v->scratch[f->unit->core->id].buf[t->o->buf];
   bool plain = !t->from && elem == local_elem && step == elem;
@@ -335,7 +336,8 @@ static enum tsr_status run(struct transfer *t, uint64_t addr, uint64_t n, uint64
     tsri_bytes_mark(&s->bytes, at, n * elem);
   } else {
     for (uint64_t i = 0; i < n; i++) {
-      uint8_t *mem = s->bytes.data + at + i * step, *own = pad->data + t->local + i * local_elem;
+      uint8_t *mem = s->bytes.data + at + i * step,
+              *own = pad->data + t->local + i * local_elem;
       if (t->store) {
         uint64_t code = tsri_code_get(own, local_elem);
         tsri_code_put(mem, elem, convert(t, code));

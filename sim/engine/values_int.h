@@ -7,9 +7,9 @@
 #include "sim/engine/engine_int.h"
 #include "sim/engine/values.h"
 
-struct tsri_bytes { /* of a tensor or a scratchpad */
+struct tsri_bytes {        /* of a tensor or a scratchpad */
   uint8_t *data, *written; /* a byte each; written NULL: all of them */
-  uint64_t n, top; /* top: nothing from there on was written */
+  uint64_t n, top;         /* top: nothing from there on was written */
 };
 
 struct tsri_segment {

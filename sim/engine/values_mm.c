@@ -41,8 +41,9 @@ static bool inside(const struct tsri_operand *o, int i, uint64_t c, uint64_t *in
 static enum tsr_status outside_box(const struct walker *w, const struct at *p,
                                    struct tsr_err *err) {
   return tsri_values_wrong(
-      w->f, err, "reads an element of scratchpad %s that its box does not hold (%" PRIu64
-      ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " from its start)",
+      w->f, err,
+      "reads an element of scratchpad %s that its box does not hold (%" PRIu64 ", %" PRIu64
+      ", %" PRIu64 ", %" PRIu64 " from its start)",
       tsr_isa_buf_names[w->g->o->buf], p->c[0], p->c[1], p->c[2], p->c[3]);
 }
 
@@ -181,8 +182,8 @@ enum tsr_status tsri_gather(struct tsri_flight *f, const struct tsri_gather *g, 
   return each_run(&w, take_run, out, err);
 }
 
-static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n,
-                               uint64_t index, void *arg, struct tsr_err *err) {
+static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n, uint64_t index,
+                               void *arg, struct tsr_err *err) {
   const struct tsri_gather *g = w->g;
   const uint8_t *const *in = arg;
   struct at q = *p;
@@ -237,8 +238,8 @@ static void counter_move(const struct counter *c, const struct tsri_operand *o,
 
 enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_operand *o,
                                     const uint64_t *extent, unsigned rows, unsigned cols,
-                                    unsigned win, uint32_t code, uint8_t *out, uint8_t *inside_to,
-                                    struct tsr_err *err) {
+                                    unsigned win, uint32_t code, uint8_t *out,
+                                    uint8_t *inside_to, struct tsr_err *err) {
   const struct tsri_gather g = {.o = o,
                                 .extent = extent,
                                 .cols = {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_COUNT},
@@ -319,8 +320,7 @@ static enum tsr_status check_cuts(struct tsri_flight *f, const struct tsr_mma *u
   return tsri_values_wrong(
       f, err,
       "%s cuts k every %" PRIu64 " products (rows times rate), where matrix unit '%s' cannot "
-      "go on from a rounded sum; expected a multiple of its %" PRIu64
-      ", or --numerics off",
+      "go on from a rounded sum; expected a multiple of its %" PRIu64 ", or --numerics off",
       tile->name, cut, unit->name, period);
 }
 
@@ -332,15 +332,24 @@ struct matrices {
 static void describe(const struct tsri_data *d, const struct tsr_mma *unit,
                      struct matrices *x) {
   const uint64_t *e = d->extent;
-  x->a = (struct tsri_gather){&d->a, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
-                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C}, 0,
+  x->a = (struct tsri_gather){&d->a,
+                              e,
+                              {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->a)};
   /* n alone: the other two column axes are of length 1 */
-  x->b = (struct tsri_gather){&d->b, e, {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
-                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+  x->b = (struct tsri_gather){&d->b,
+                              e,
+                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->b)};
-  x->c = (struct tsri_gather){&d->c, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
-                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+  x->c = (struct tsri_gather){&d->c,
+                              e,
+                              {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->acc)};
   x->m = e[TSR_AXIS_B] * e[TSR_AXIS_OH] * e[TSR_AXIS_OW];
   x->n = e[TSR_AXIS_N];
@@ -381,9 +390,9 @@ static enum tsr_status check_sparse(struct tsri_flight *f, const struct matrices
   uint64_t hole;
   if (e[TSR_AXIS_KH] * e[TSR_AXIS_KW] > 1)
     return tsri_values_wrong(f, err, "a compressed operand has its k along axis c alone");
-  if (!tsri_bytes_written(&f->unit->core->e->values->scratch[f->unit->core->id]
-                               .buf[f->data->meta.buf],
-                          f->data->meta.addr, f->data->meta.bytes, &hole))
+  if (!tsri_bytes_written(
+          &f->unit->core->e->values->scratch[f->unit->core->id].buf[f->data->meta.buf],
+          f->data->meta.addr, f->data->meta.bytes, &hole))
     return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
                              hole, tsr_isa_buf_names[f->data->meta.buf]);
   (void)x;

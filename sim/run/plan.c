@@ -278,10 +278,10 @@ static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p,
 
 static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                       struct tsr_layout *out) {
-  *out = (struct tsr_layout){
-      .rate = l->rate,
-      .shift = l->shift,
-      .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
+  *out =
+      (struct tsr_layout){.rate = l->rate,
+                          .shift = l->shift,
+                          .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
@@ -317,8 +317,8 @@ enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
   const char *text = p->machine->text;
   if (p->layers[layer].foreign) return share_program(p, out, err);
-  enum tsr_status st = tsr_isa_set_machine(
-      out, p->machine->name, tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
+  enum tsr_status st = tsr_isa_set_machine(out, p->machine->name,
+                                           tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
     struct tsr_program one = {0};
     st = lower_core(p, layer, c, &one, err);

@@ -23,7 +23,8 @@ static uint64_t part_end(const struct tsr_run_layer_plan *l, uint64_t at) {
   for (int i = 0; i < 2; i++) {
     enum tsr_isa_axis x = l->split.axis[i];
     if (x < TSR_AXIS_KH || l->split.parts[i] < 2) continue;
-    uint64_t each = l->split.chunk[i]; /* elements of k: whole rows of the filter, or channels */
+    uint64_t each =
+        l->split.chunk[i]; /* elements of k: whole rows of the filter, or channels */
     for (int y = (int)x + 1; y <= TSR_AXIS_C; y++) each *= l->shape.size[y];
     return tsr_min_u64((at / each + 1) * each, l->op->k);
   }
