@@ -396,7 +396,7 @@ static void copy_to_others(const struct tsri_flight *f) {
 enum tsr_status tsri_values_transfer(struct tsri_flight *f, struct tsr_err *err) {
   const struct tsri_data *d = f->data;
   struct transfer t = {.f = f, .o = &d->c, .store = is_store(f), .local = d->c.addr};
-  const struct tsr_format *tensor, *pad;
+  const struct tsr_format *tensor = NULL, *pad = NULL;
   if (!d->c.bytes) return TSR_OK; /* all of it lies outside */
   enum tsr_status st = tsri_values_format(f, d->tensor_fmt, &tensor, err);
   if (!st) st = tsri_values_format(f, d->c.fmt, &pad, err);

@@ -189,7 +189,7 @@ static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n,
   struct at q = *p;
   enum tsr_status st = TSR_OK;
   for (uint64_t j = 0; !st && j < n; j++) {
-    uint64_t byte;
+    uint64_t byte = 0;
     bool pad;
     st = locate(w, &q, &byte, &pad, err);
     if (!st && !pad) {
@@ -356,36 +356,48 @@ static void describe(const struct tsri_data *d, const struct tsr_mma *unit,
   x->k = e[TSR_AXIS_KH] * e[TSR_AXIS_KW] * e[TSR_AXIS_C];
 }
 
-static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
-                                struct matrices *x, struct tsr_err *err) {
+/* a, b and c of one group as whole matrices, c as it is (zeros where it is overwritten);
+ * b_rows: elements of b along k that are there. */
+struct blocks {
+  uint8_t *a, *b, *c;
+};
+
+static enum tsr_status take_blocks(struct tsri_flight *f, struct matrices *x, uint64_t b_rows,
+                                   struct blocks *out, struct tsr_err *err) {
   struct tsr_values *v = f->unit->core->e->values;
-  uint8_t *a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
-  uint8_t *b = tsri_values_block(v, 1, x->k * x->n * x->b.code);
-  uint8_t *c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
-  if (!a || !b || !c) return tsr_err_nomem(err);
-  enum tsr_status st = tsri_gather(f, &x->a, a, err);
-  if (!st) st = tsri_gather(f, &x->b, b, err);
-  if (!st && f->part[0].req.mm.first)
-    memset(c, 0, x->m * x->n * x->c.code);
-  else if (!st)
-    st = tsri_gather(f, &x->c, c, err);
-  struct tsr_gemm g = {.unit = unit,
-                       .m = x->m,
-                       .n = x->n,
-                       .k = x->k,
-                       .a = a,
-                       .lda = x->k,
-                       .b = b,
-                       .ldb = x->n,
-                       .c = c,
-                       .ldc = x->n,
-                       .threads = 1};
-  if (!st) st = tsr_gemm_run(&g, NULL, NULL, err);
-  return st ? st : tsri_scatter(f, &x->c, c, err);
+  out->a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
+  out->b = tsri_values_block(v, 1, b_rows * x->n * x->b.code);
+  out->c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
+  if (!out->a || !out->b || !out->c) return tsr_err_nomem(err);
+  enum tsr_status st = tsri_gather(f, &x->a, out->a, err);
+  if (!st) st = tsri_gather(f, &x->b, out->b, err);
+  if (st) return st;
+  if (!f->part[0].req.mm.first) return tsri_gather(f, &x->c, out->c, err);
+  memset(out->c, 0, x->m * x->n * x->c.code);
+  return TSR_OK;
 }
 
-static enum tsr_status check_sparse(struct tsri_flight *f, const struct matrices *x,
-                                    struct tsr_err *err) {
+static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
+                                struct matrices *x, struct tsr_err *err) {
+  struct blocks z;
+  enum tsr_status st = take_blocks(f, x, x->k, &z, err);
+  if (st) return st;
+  const struct tsr_gemm g = {.unit = unit,
+                             .m = x->m,
+                             .n = x->n,
+                             .k = x->k,
+                             .a = z.a,
+                             .lda = x->k,
+                             .b = z.b,
+                             .ldb = x->n,
+                             .c = z.c,
+                             .ldc = x->n,
+                             .threads = 1};
+  st = tsr_gemm_run(&g, NULL, NULL, err);
+  return st ? st : tsri_scatter(f, &x->c, z.c, err);
+}
+
+static enum tsr_status check_sparse(struct tsri_flight *f, struct tsr_err *err) {
   const uint64_t *e = f->data->extent;
   uint64_t hole;
   if (e[TSR_AXIS_KH] * e[TSR_AXIS_KW] > 1)
@@ -395,7 +407,6 @@ static enum tsr_status check_sparse(struct tsri_flight *f, const struct matrices
           f->data->meta.addr, f->data->meta.bytes, &hole))
     return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
                              hole, tsr_isa_buf_names[f->data->meta.buf]);
-  (void)x;
   return TSR_OK;
 }
 
@@ -415,34 +426,26 @@ static uint64_t kept_place(const struct tsri_flight *f, const struct matrices *x
  * through the unit as if they were all there are. */
 static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_mma *unit,
                                        struct matrices *x, struct tsr_err *err) {
-  struct tsr_values *v = f->unit->core->e->values;
+  struct blocks z;
   uint64_t half = tsr_ceil_div(x->k, 4) * 2;
-  uint8_t *a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
-  uint8_t *b = tsri_values_block(v, 1, half * x->n * x->b.code);
-  uint8_t *c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
+  enum tsr_status st = take_blocks(f, x, half, &z, err);
   uint64_t *ka = tsr_mem_array(2 * half, sizeof *ka), *kb = ka + half;
-  enum tsr_status st = a && b && c && ka ? TSR_OK : tsr_err_nomem(err);
-  if (!st) st = tsri_gather(f, &x->a, a, err);
-  if (!st) st = tsri_gather(f, &x->b, b, err);
-  if (!st && f->part[0].req.mm.first)
-    memset(c, 0, x->m * x->n * x->c.code);
-  else if (!st)
-    st = tsri_gather(f, &x->c, c, err);
+  if (!st && !ka) st = tsr_err_nomem(err);
   for (uint64_t i = 0; !st && i < x->m; i++)
     for (uint64_t j = 0; j < x->n; j++) {
       uint64_t n = 0;
       for (uint64_t k = 0; k < half; k++) {
         uint64_t at = kept_place(f, x, j, k);
         if (at >= x->k) continue;
-        ka[n] = tsri_code_get(a + (i * x->k + at) * x->a.code, x->a.code);
-        kb[n++] = tsri_code_get(b + (k * x->n + j) * x->b.code, x->b.code);
+        ka[n] = tsri_code_get(z.a + (i * x->k + at) * x->a.code, x->a.code);
+        kb[n++] = tsri_code_get(z.b + (k * x->n + j) * x->b.code, x->b.code);
       }
-      uint8_t *acc = c + (i * x->n + j) * x->c.code;
+      uint8_t *acc = z.c + (i * x->n + j) * x->c.code;
       tsri_code_put(acc, x->c.code,
                     tsr_mma_dot(unit, ka, kb, n, tsri_code_get(acc, x->c.code), NULL));
     }
   tsr_mem_free(ka);
-  return st ? st : tsri_scatter(f, &x->c, c, err);
+  return st ? st : tsri_scatter(f, &x->c, z.c, err);
 }
 
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
@@ -450,7 +453,7 @@ enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
   const struct tsr_mma *unit = NULL;
   struct matrices x;
   enum tsr_status st = find_unit(f, &unit, err);
-  if (st) return st;
+  if (st || !unit) return st;
   if (unit->scale)
     return tsri_values_wrong(f, err, "operands have no block scales, which unit '%s' takes",
                              unit->name);
@@ -461,7 +464,7 @@ enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
     memcpy(stored, d->extent, sizeof stored);
     stored[TSR_AXIS_C] = tsr_ceil_div(stored[TSR_AXIS_C], 4) * 2;
     x.b.extent = stored;
-    st = check_sparse(f, &x, err);
+    st = check_sparse(f, err);
     if (st) return st;
   }
   if (!x.m || !x.n || !x.k) return TSR_OK;

@@ -469,7 +469,7 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
   const struct tsr_shape *s = &l->shape;
   uint64_t a, b, c;
-  uint8_t *to, *kept;
+  uint8_t *to = NULL, *kept = NULL;
   TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c));
   enum tsr_status st =
       tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_A], a * s->a_bytes, true, &to, err);
