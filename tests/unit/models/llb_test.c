@@ -536,8 +536,8 @@ static struct outcome traffic(uint64_t seed, const char *llb) {
 }
 
 /* Slices times sets stay the same, so that every access does as before; only the ports are
- * more or faster.  A slice books in the order of the calls, so that what comes sooner may
- * take another's place: such ends are counted. */
+ * more or faster.  A slice books in the order of the calls, so that what comes sooner might
+ * take another's place: here are none. */
 static void more_ports_are_not_slower(void **state) {
   (void)state;
   static const struct {
@@ -560,9 +560,8 @@ static void more_ports_are_not_slower(void **state) {
       assert_int_equal(a.dram_bytes, b.dram_bytes);
       slower += b.last > a.last;
       faster += b.last < a.last;
-      assert_true(b.last <= a.last + a.last / 50);
     }
-  assert_in_range(slower, 0, 2);
+  assert_int_equal(slower, 0);
   assert_true(faster > 150);
 }
 

@@ -495,6 +495,7 @@ static void a_shared_load_ends_when_all_have_it(void **state) {
     uint64_t link_bytes, first; /* of a burst; ns until it is at the farthest */
   } rows[] = {{"noc.mesh", "{y: 1, slices: 1, header: 0}", 64 * 3, 100 + 3 + 1},
               {"noc.crossbar", "{slices: 1, header: 0}", 64 * 5, 1 + 100 + 1 + 1}};
+  uint64_t before = 0;
   for (size_t i = 0; i < LEN(rows); i++)
     for (int how = 0; how < 3; how++) {
       struct rig r = {.cores = 0};
@@ -518,7 +519,11 @@ static void a_shared_load_ends_when_all_have_it(void **state) {
         assert_int_equal(a.done, (rows[i].first + 4 * N + kept) * NS);
       else
         assert_in_range(a.done, (rows[i].first + N - 1) * NS, (rows[i].first + N + 1) * NS);
-      if (how) assert_in_range(conflict, 2 * N + kept, 4 * N + 110 + 2 * kept);
+      if (how == 1) assert_in_range(conflict, 2 * N, 4 * N + 110);
+      /* the tile's part shows at the port and in the window that it fills; who waits is
+       * charged no more than his wait */
+      if (how == 2) assert_in_range(conflict, before + 2 * kept, before + 2 * kept + 110);
+      before = conflict;
       assert_int_equal(fake_counter(&slow[0], "dma_wait_fs"), kept * NS);
       assert_int_equal(fake_counter(&r.dram, "read_bytes"), 64 * N);
       assert_int_equal(fake_counter(&r.noc, "link_bytes"), rows[i].link_bytes * N);
@@ -586,7 +591,7 @@ static uint64_t traffic(uint64_t seed, const char *kind, const char *noc, bool c
 }
 
 /* Bookings in the order of the calls are a list schedule, and those know anomalies: what
- * arrives sooner at one link may take another's place at the next.  Few, and small. */
+ * arrives sooner at one link may take another's place at the next.  Here are none. */
 static void more_of_a_link_is_not_slower(void **state) {
   (void)state;
   static const struct {
@@ -608,9 +613,8 @@ static void more_of_a_link_is_not_slower(void **state) {
       uint64_t more = traffic(seed, rows[i].kind, rows[i].more, false);
       slower += more > less;
       faster += more < less;
-      assert_true(more <= less + less / 50);
     }
-  assert_in_range(slower, 0, 2);
+  assert_int_equal(slower, 0);
   assert_true(faster > 250);
 }
 
