@@ -259,8 +259,8 @@ enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_ope
       bool any = false;
       for (uint64_t j = 0; !st && j < c.n; j++) {
         struct at p = base;
-        uint64_t byte;
-        bool pad;
+        uint64_t byte = 0;
+        bool pad = true;
         counter_move(&c, o, extent, j, &p);
         st = locate(&w, &p, &byte, &pad, err);
         if (!st && !pad) st = check_written(&w, byte, o->elem, err);
@@ -379,7 +379,7 @@ static enum tsr_status take_blocks(struct tsri_flight *f, struct matrices *x, ui
 
 static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
                                 struct matrices *x, struct tsr_err *err) {
-  struct blocks z;
+  struct blocks z = {NULL, NULL, NULL};
   enum tsr_status st = take_blocks(f, x, x->k, &z, err);
   if (st) return st;
   const struct tsr_gemm g = {.unit = unit,
@@ -426,12 +426,15 @@ static uint64_t kept_place(const struct tsri_flight *f, const struct matrices *x
  * through the unit as if they were all there are. */
 static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_mma *unit,
                                        struct matrices *x, struct tsr_err *err) {
-  struct blocks z;
+  struct blocks z = {NULL, NULL, NULL};
   uint64_t half = tsr_ceil_div(x->k, 4) * 2;
   enum tsr_status st = take_blocks(f, x, half, &z, err);
-  uint64_t *ka = tsr_mem_array(2 * half, sizeof *ka), *kb = ka + half;
-  if (!st && !ka) st = tsr_err_nomem(err);
-  for (uint64_t i = 0; !st && i < x->m; i++)
+  if (st) return st;
+  TSR_CHECK(z.a && z.b && z.c);
+  uint64_t *ka = tsr_mem_array(2 * half, sizeof *ka);
+  if (!ka) return tsr_err_nomem(err);
+  uint64_t *kb = ka + half;
+  for (uint64_t i = 0; i < x->m; i++)
     for (uint64_t j = 0; j < x->n; j++) {
       uint64_t n = 0;
       for (uint64_t k = 0; k < half; k++) {
@@ -445,7 +448,7 @@ static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_m
                     tsr_mma_dot(unit, ka, kb, n, tsri_code_get(acc, x->c.code), NULL));
     }
   tsr_mem_free(ka);
-  return st ? st : tsri_scatter(f, &x->c, z.c, err);
+  return tsri_scatter(f, &x->c, z.c, err);
 }
 
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
