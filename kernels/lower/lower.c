@@ -93,14 +93,16 @@ static int64_t k_loops(const struct tsr_mapping *m) {
   return mask;
 }
 
-/* An axis that is not described has size 1. */
+/* An axis that is not described has size 1; a short part of one that a loop walks is empty
+ * from the second iteration on. */
 static void emit_axes(struct lowering *lo) {
   for (int x = 0; x < TSR_AXIS_COUNT; x++) {
     uint64_t size = lo->s->size[x];
     for (int i = 0; i < 2; i++)
       if ((int)lo->part.axis[i] == x) size = lo->part.size[i];
-    if (size > 1 || lo->m->tile[x] > 1)
-      EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)size, (int64_t)lo->m->tile[x]);
+    int64_t loop = loop_of(lo->m, x);
+    if (size > 1 || lo->m->tile[x] > 1 || loop != TSR_ISA_NO_LOOP)
+      EMIT(lo, AXIS, x, loop, (int64_t)size, (int64_t)lo->m->tile[x]);
   }
 }
 
