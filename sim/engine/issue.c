@@ -293,14 +293,16 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
   const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
-  bool second = info->sources > 1;
+  bool first = loops_first(is, (uint64_t)in->f[7]);
+  bool copies = info->kind == TSR_VEC_BINARY && in->f[7] && first; /* a sum begins */
+  bool second = info->sources > 1 && !copies;
   uint64_t b_rows = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_COL ? rows : 1;
   uint64_t b_cols = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_ROW ? cols : 1;
-  *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
+  *v = (struct tsr_vec_req){.op = copies ? TSR_VEC_COPY : (uint32_t)in->f[0],
                             .rows = rows,
                             .cols = cols,
                             .window = 1,
-                            .first = loops_first(is, (uint64_t)in->f[7]),
+                            .first = first,
                             .b_elems = second ? b_rows * b_cols : 0};
   v->d = matrix(is, (int)in->f[1], rows, info->kind == TSR_VEC_REDUCE ? 1 : cols, &d->c, fault);
   v->a = matrix(is, (int)in->f[2], rows, cols, &d->a, fault);
