@@ -115,11 +115,16 @@ static void describe_slots(struct tsri_lowering *lo, int t) {
 /* Scratchpad c of promoted sums: a ring of partial ones, behind it one of running ones. */
 static void describe_promoted(struct tsri_lowering *lo) {
   const uint64_t elems = tsri_lower_tile_c(lo->m), slots = TSR_PROMOTED_SLOTS;
-  const struct ring part = {TSR_BUF_C, TSRI_FMT_ACC,           lo->s->acc_bytes, 0,
-                            elems * lo->s->acc_bytes, slots, lo->m->n_loops};
-  const struct ring sum = {TSR_BUF_C,          TSRI_FMT_SUM,
-                           TSR_PROMOTED_BYTES, part.slot * slots,
-                           elems * TSR_PROMOTED_BYTES, slots, lo->level[TSR_BUF_C]};
+  const struct ring part = {
+      TSR_BUF_C, TSRI_FMT_ACC,  lo->s->acc_bytes, 0, elems * lo->s->acc_bytes,
+      slots,     lo->m->n_loops};
+  const struct ring sum = {TSR_BUF_C,
+                           TSRI_FMT_SUM,
+                           TSR_PROMOTED_BYTES,
+                           part.slot * slots,
+                           elems * TSR_PROMOTED_BYTES,
+                           slots,
+                           lo->level[TSR_BUF_C]};
   describe_place(lo, TSR_BUF_C, &part);
   describe_place(lo, TSRI_PLACE_SUM, &sum);
   TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + TSR_BUF_C, (int64_t)slots);

@@ -57,8 +57,8 @@ struct tsr_mapping {
   struct tsr_map_loop loop[TSR_AXIS_COUNT];     /* outer to inner */
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
   uint64_t array_rows, array_cols;              /* elements along each */
-  uint64_t k_cut; /* partial sums leave the array after this many k; 0: never */
-  bool promoted;  /* each tile of k is summed anew, and added up in fp32 elsewhere */
+  uint64_t k_cut;     /* partial sums leave the array after this many k; 0: never */
+  bool promoted;      /* each tile of k is summed anew, and added up in fp32 elsewhere */
   double cost_cycles; /* by the cheap figures that ranked it */
 };
 

@@ -42,7 +42,8 @@ struct trial {
  * loaded again and added, and the results stored. */
 static double reduce_cycles(const struct tsr_shape *s, const struct tsr_target *t, uint64_t p,
                             uint32_t sum_bytes) {
-  double elems = (double)s->size[TSR_AXIS_G] * (double)tsr_shape_m(s) * (double)s->size[TSR_AXIS_N];
+  double elems =
+      (double)s->size[TSR_AXIS_G] * (double)tsr_shape_m(s) * (double)s->size[TSR_AXIS_N];
   double moved = elems * ((double)p * sum_bytes + s->out_bytes) / t->dram_bytes_per_cycle;
   double added = t->lanes ? elems / (double)t->lanes : 0; /* p sums on p cores */
   return (moved > added ? moved : added) + 3 * t->latency_cycles;
@@ -128,9 +129,8 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   case TSR_SPLIT_K: x = k_axis(s); break;
   default: break;
   }
-  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1
-                           ? try_auto(&tr, t, cores)
-                           : try_grid(&tr, t, x, cores, x, 1);
+  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1 ? try_auto(&tr, t, cores)
+                                                           : try_grid(&tr, t, x, cores, x, 1);
   if (st) return st;
   *split = tr.split;
   *out = tr.mapping;

@@ -234,7 +234,8 @@ static double overlapped(double n, double work, double move, double extra, doubl
 /* The vector unit adds up the tiles of k, beside the array. */
 static double vector_cycles(const struct search *q, const struct counts *c) {
   if (!promotes(q) || !q->t->lanes) return 0;
-  double results = (double)q->s->size[TSR_AXIS_G] * (double)q->M * (double)q->s->size[TSR_AXIS_N];
+  double results =
+      (double)q->s->size[TSR_AXIS_G] * (double)q->M * (double)q->s->size[TSR_AXIS_N];
   return results * (c->steps / c->results) / (double)q->t->lanes;
 }
 

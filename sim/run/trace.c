@@ -1,9 +1,9 @@
 /* Where along K an accumulator loses: the sampled outputs (operand.h), step by step.
  *
  * At each point the value held (the sums of ranges that were promoted and of parts of K that
- * other cores did before, plus the sum of the range at work) is held against the exact sum of the products so far,
- * and against what was held at the point before plus the exact sum in between: the
- * loss of that range alone.  Points fall where the unit has rounded to its
+ * other cores did before, plus the sum of the range at work) is held against the exact sum of
+ * the products so far, and against what was held at the point before plus the exact sum in
+ * between: the loss of that range alone.  Points fall where the unit has rounded to its
  * accumulator, near eighths of K. */
 #include <string.h>
 
