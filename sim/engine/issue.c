@@ -315,7 +315,9 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
   const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
-  bool compress = in->f[0] == TSR_VEC_COMPRESS24, second = info->sources > 1 || compress;
+  bool compress = in->f[0] == TSR_VEC_COMPRESS24, first = loops_first(is, (uint64_t)in->f[7]);
+  bool copies = info->kind == TSR_VEC_BINARY && in->f[7] && first; /* a sum begins */
+  bool second = (info->sources > 1 && !copies) || compress;
   uint64_t b_rows = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_COL ? rows : 1;
   uint64_t b_cols = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_ROW ? cols : 1;
   uint64_t d_cols = info->kind == TSR_VEC_REDUCE ? 1 : cols;
@@ -323,11 +325,11 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
     d_cols = tsr_ceil_div(cols, 4) * 2;
     b_cols = tsr_ceil_div(cols, 8);
   }
-  *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
+  *v = (struct tsr_vec_req){.op = copies ? TSR_VEC_COPY : (uint32_t)in->f[0],
                             .rows = rows,
                             .cols = cols,
                             .window = 1,
-                            .first = loops_first(is, (uint64_t)in->f[7]),
+                            .first = first,
                             .b_elems = second && !compress ? b_rows * b_cols : 0};
   v->d = matrix(is, (int)in->f[1], rows, d_cols, &d->c, fault);
   v->a = matrix(is, (int)in->f[2], rows, cols, &d->a, fault);

@@ -50,6 +50,7 @@ struct tsr_run_layer_plan {
   uint32_t shift;         /* integers: results are divided by 2^shift on their way out */
   bool foreign;           /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
+  uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
   const char *format_a, *format_b, *format_acc, *format_out;
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
