@@ -118,7 +118,8 @@ static const struct table tables[] = {
      "links, slices, channels and banks: what passed, how long each worked and was waited for",
      "nothing in the run has such counters",
      true,
-     "SELECT instance, resource, bytes, x.busy_cycles, 100.0 * x.busy_cycles / nullif(r.cycles, "
+     "SELECT instance, resource, bytes, x.busy_cycles, 100.0 * x.busy_cycles / "
+     "nullif(r.cycles, "
      "0), x.wait_cycles FROM v_resources x JOIN v_runs r USING (run) WHERE run = ?1 "
      "ORDER BY x.wait_cycles DESC, x.busy_cycles DESC, instance, resource",
      "SELECT instance, resource, bytes, busy_cycles, wait_cycles FROM v_resources "

@@ -353,10 +353,12 @@ static void facts(const void *vp, struct tsr_unit_facts *out) {
 static const struct tsr_unit_ops unit = {
     .start = start, .end = end, .estimate = estimate, .facts = facts};
 /* Which scratchpad a transfer uses, its request says; the ports show which it may. */
-static const struct tsr_port load_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"}, {"a", "sram"}, {"b", "sram"},
-                                             {"c", "sram"}, {NULL, NULL}};
-static const struct tsr_port store_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"}, {"a", "sram"}, {"b", "sram"},
-                                              {"c", "sram"}, {NULL, NULL}};
+static const struct tsr_port load_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"},
+                                             {"a", "sram"},           {"b", "sram"},
+                                             {"c", "sram"},           {NULL, NULL}};
+static const struct tsr_port store_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"},
+                                              {"a", "sram"},           {"b", "sram"},
+                                              {"c", "sram"},           {NULL, NULL}};
 
 const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .kind = "dma.load",

@@ -78,6 +78,7 @@ static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t co
 /* Inferences per second; a large rate with a prefix that stands apart. */
 static void rate_text(double per_s, struct tsr_str *out) {
   char buf[TSR_QUERY_AMOUNT_MAX];
+  tsr_str_add(out, ", ");
   if (per_s >= 1e-3 && per_s < 99999.5)
     tsr_str_addf(out, "%.4g", per_s);
   else
@@ -105,11 +106,14 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
   if (!st && row) {
     bool changed = !tsr_query_is_null(q, 14);
     char amount[4][TSR_QUERY_AMOUNT_MAX];
-    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles, %s, ", tsr_query_text(q, 11),
+    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles, %s", tsr_query_text(q, 11),
                  tsr_query_text(q, 10), changed ? " with " : "",
                  changed ? tsr_query_text(q, 14) : "", tsr_query_u64(q, 0),
                  tsr_query_amount(amount[0], tsr_query_double(q, 1), 4, "s"));
-    rate_text(tsr_query_double(q, 7), out);
+    if (tsr_query_is_null(q, 7))
+      tsr_str_add(out, "\n"); /* a program alone infers nothing */
+    else
+      rate_text(tsr_query_double(q, 7), out);
     tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
     st = split_text(s, run, tsr_query_u64(q, 12), out, err);
     tsr_str_addf(out, "; %" PRIu64 " stalled\n", tsr_query_u64(q, 13));

@@ -94,8 +94,8 @@ struct tsr_job_hooks {
 
 struct tsr_values;
 struct tsr_engine_options {
-  bool trace;                /* collect segments */
-  const char *vcd_path;      /* unit states as a VCD (0 idle, 1 working, 2 waiting); NULL: none */
+  bool trace;           /* collect segments */
+  const char *vcd_path; /* unit states as a VCD (0 idle, 1 working, 2 waiting); NULL: none */
   struct tsr_values *values; /* bits move too (borrowed); NULL: timing alone */
 };
 

@@ -63,17 +63,18 @@ struct tsri_operand {
   int fmt;       /* format register of the place */
   uint32_t elem; /* bytes */
   uint64_t addr, bytes;
-  struct tsr_box box;             /* of the tensor, at the present loops */
-  uint64_t first[TSR_ISA_DIMS];   /* coordinate of its first element inside the tensor … */
-  uint64_t count[TSR_ISA_DIMS];   /* … and how many, step apart */
+  struct tsr_box box;           /* of the tensor, at the present loops */
+  uint64_t first[TSR_ISA_DIMS]; /* coordinate of its first element inside the tensor … */
+  uint64_t count[TSR_ISA_DIMS]; /* … and how many, step apart */
   uint64_t feed[TSR_ISA_DIMS][TSR_AXIS_COUNT + 1]; /* delta by dimension and axis */
 };
 
 /* What the values of a request need beyond its timing. */
 struct tsri_data {
-  struct tsri_operand a, b, c; /* a load or store: its place is c */
-  int tensor_fmt;              /* of the DRAM side */
-  uint32_t shift;              /* powers of two by which a transfer divides */
+  struct tsri_operand a, b, c;         /* a load or store: its place is c */
+  struct tsri_operand meta;            /* of a sparse b: which products it keeps */
+  int tensor_fmt;                      /* of the DRAM side */
+  uint32_t shift;                      /* powers of two by which a transfer divides */
   uint64_t extent[TSR_AXIS_COUNT + 1]; /* the last is 1: no axis */
   struct tsr_inst inst;
 };
@@ -112,6 +113,8 @@ struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
+  uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
   bool halted;
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */

@@ -136,7 +136,14 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
   if (e->values) tsri_values_start(e->values, c->id);
   c->job = r;
   tsri_units_reset(c, r->start_cycle);
+  if (m->unified) buffers[TSR_BUF_B] = buffers[TSR_BUF_C] = buffers[TSR_BUF_A];
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  c->issue.memory_bytes = dram->ops->memory->capacity(dram->params); /* unlimited: the most */
+  if (m->unified) {
+    c->issue.buffer_from[TSR_BUF_B] = bytes[TSR_BUF_A];
+    c->issue.buffer_from[TSR_BUF_C] = bytes[TSR_BUF_A] + bytes[TSR_BUF_B];
+  }
 }
 
 static void begin(void *arg) {
@@ -148,8 +155,7 @@ static void begin(void *arg) {
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
   r->dram_mark[0] = counter(dram, "read_bytes");
   r->dram_mark[1] = counter(dram, "write_bytes");
-  enum tsr_status st =
-      e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  enum tsr_status st = e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
   if (st) {
     tsri_engine_fail(e, st);
     return;
@@ -172,8 +178,7 @@ static void launch(struct tsr_engine *e) {
     }
     if (!free) continue;
     r->state = TSRI_JOB_RUNS;
-    for (uint32_t c = 0; c < r->job->n_cores; c++)
-      e->core[r->job->first_core + c].job = r;
+    for (uint32_t c = 0; c < r->job->n_cores; c++) e->core[r->job->first_core + c].job = r;
     e->env.at(e, e->env.cycle_fs(e, at), TSR_PRIO_ISSUE, begin, r);
   }
   for (uint64_t c = 0; c < e->machine->cores; c++) e->core[c].reserved = false;
@@ -282,8 +287,8 @@ static enum tsr_status open_list(struct tsr_engine *e, const struct tsr_job *job
   for (size_t i = 0; i < n; i++) {
     TSR_CHECK(jobs[i].n_cores && jobs[i].first_core + jobs[i].n_cores <= e->machine->cores);
     for (size_t a = 0; a < jobs[i].n_after; a++) TSR_CHECK(jobs[i].after[a] < i);
-    e->job[i] = (struct tsri_running){
-        .engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
+    e->job[i] =
+        (struct tsri_running){.engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
   }
   return TSR_OK;
 }

@@ -26,9 +26,10 @@ static enum tsr_status check_machine(const struct tsr_run_plan *p, const char *p
     return tsr_err_set(err, TSR_INPUT, "%s is a program for %zu cores; %s has %" PRIu64, path,
                        s->n, m->name, m->cores);
   if (!s->machine || s->machine_hash == hash) return TSR_OK;
-  enum tsr_status st = tsr_err_set(
-      err, TSR_INPUT, "%s was made for machine '%s' (%016" PRIx64 "); this is '%s' (%016" PRIx64 ")",
-      path, s->machine, s->machine_hash, m->name, hash);
+  enum tsr_status st = tsr_err_set(err, TSR_INPUT,
+                                   "%s was made for machine '%s' (%016" PRIx64
+                                   "); this is '%s' (%016" PRIx64 ")",
+                                   path, s->machine, s->machine_hash, m->name, hash);
   tsr_err_hint(err, "lower it again for this machine, or take the machine's line out of its "
                     "text (disasm, asm)");
   return st;
@@ -84,9 +85,8 @@ enum tsr_status tsri_program_alone(const struct tsr_run_options *o, struct tsr_r
 
 enum tsr_status tsri_program_place(struct tsr_run_plan *p, struct tsr_err *err) {
   if (p->n_layers != 1)
-    return tsr_err_set(err, TSR_INPUT,
-                       "--program stands for one layer; workload '%s' has %zu", p->name,
-                       p->n_layers);
+    return tsr_err_set(err, TSR_INPUT, "--program stands for one layer; workload '%s' has %zu",
+                       p->name, p->n_layers);
   struct tsr_run_layer_plan *l = &p->layers[0];
   if (p->program.n > l->max_cores)
     return tsr_err_set(err, TSR_INPUT, "the program is for %zu cores; the workload has %u",
@@ -179,10 +179,11 @@ static enum tsr_status collect(const struct tsr_program *p, struct regions *r,
                        .elem = (uint32_t)d.tensor[t].elem};
     x.format = tsr_format_find(p->name[name]);
     if (!x.format)
-      return tsr_err_set(err, TSR_INPUT,
-                         "instruction %zu: values of format '%s' cannot be drawn; expected one of "
-                         "the table",
-                         i, p->name[name]);
+      return tsr_err_set(
+          err, TSR_INPUT,
+          "instruction %zu: values of format '%s' cannot be drawn; expected one of "
+          "the table",
+          i, p->name[name]);
     if (!add_region(r, x))
       return tsr_err_set(err, TSR_INPUT, "the program has more than %d tensors", REGIONS_MAX);
   }
@@ -196,8 +197,8 @@ static enum tsr_status fill(const struct region *x, struct tsr_values *values, u
       tsr_values_tensor(values, x->from, x->to - x->from, x->loaded, &data, err);
   for (uint64_t i = 0; !st && x->loaded && (i + 1) * x->elem <= x->to - x->from; i++) {
     float from;
-    uint64_t code =
-        tsr_draw_quantise(x->format, tsr_draw_normal(seed, x->from, i), TSR_DRAW_INT_SCALE, &from);
+    uint64_t code = tsr_draw_quantise(x->format, tsr_draw_normal(seed, x->from, i),
+                                      TSR_DRAW_INT_SCALE, &from);
     for (uint32_t b = 0; b < x->elem; b++) data[i * x->elem + b] = (uint8_t)(code >> 8 * b);
   }
   return st;

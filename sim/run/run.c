@@ -21,10 +21,10 @@ struct recorder {
   struct tsr_run_layer *layers;
   struct tsr_program_set *set;         /* of the layers at work */
   const struct tsr_program ***program; /* by layer and core: what the jobs point to */
-  uint64_t tile_macs; /* of one tile in a cycle, at rate 1 */
+  uint64_t tile_macs;                  /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
-  struct tsri_full *full;    /* of --numerics full */
-  double peak_time_macs;     /* Σ executed / peak of the layer, in cycles */
+  struct tsri_full *full; /* of --numerics full */
+  double peak_time_macs;  /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
 
@@ -63,8 +63,8 @@ static enum tsr_status record_units(struct recorder *r, const struct tsr_layer_r
   for (size_t u = 0; u < x->n_units; u++)
     for (int s = 0; s < TSR_STATE_COUNT; s++)
       if (x->units[u].cycles[s])
-        list[out->n_units++] = (struct tsr_run_unit){
-            x->units[u].name, tsr_engine_state_name(s), x->units[u].cycles[s]};
+        list[out->n_units++] = (struct tsr_run_unit){x->units[u].name, tsr_engine_state_name(s),
+                                                     x->units[u].cycles[s]};
   out->units = list;
   return TSR_OK;
 }
@@ -76,12 +76,9 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
   if (!list) return tsr_err_nomem(r->err);
   for (size_t i = 0; i < x->n_segments; i++) {
     const struct tsr_segment *g = &x->segments[i];
-    list[i] = (struct tsr_run_segment){g->unit,
-                                       tsr_engine_state_name(g->state),
-                                       g->start_cycles,
-                                       g->duration_cycles,
-                                       g->period_cycles,
-                                       g->repeats};
+    list[i] = (struct tsr_run_segment){g->unit,          tsr_engine_state_name(g->state),
+                                       g->start_cycles,  g->duration_cycles,
+                                       g->period_cycles, g->repeats};
   }
   out->segments = list;
   out->n_segments = x->n_segments;
@@ -264,6 +261,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
   t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
+  if (r->plan->alone) t->inferences_per_s = NAN;
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
@@ -406,8 +404,7 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
     else if (!st)
       st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
   }
-  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
-                                  .values = r->values};
+  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL, .values = r->values};
   if (!st) st = make_jobs(r, &jobs);
   if (!st) st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
   if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);

@@ -121,7 +121,9 @@ static void a_train_is_its_bursts_one_by_one(void **state) {
       for (uint32_t j = 0; j < t.n; j++)
         t.ready_fs[j] = ready += tsr_rng_range(&r, 0, 3) ? 0 : tsr_rng_range(&r, 0, 99 * NS);
       uint64_t from = t.ready_fs[0], due = 0;
+      t.noc_fs = t.hold_fs = 77;
       uint64_t idle = m->serve(d.state, &t, from);
+      assert_int_equal(t.noc_fs + t.hold_fs, 0); /* there is no link here */
       for (uint32_t j = 0; j < t.n; j++) {
         uint64_t could = tsr_max_u64(m->free_fs(e.state), from), start, end;
         fake_burst(&e, 64, k % 2, t.ready_fs[j], &start, &end);

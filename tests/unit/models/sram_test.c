@@ -461,6 +461,62 @@ static void a_later_phase_counts_from_its_start(void **state) {
   }
 }
 
+/* ---- a tile on it ---- */
+
+enum { ARRAY = 8, STREAM = 64, FOLDS = 40 };
+
+/* A weight-stationary array, its operands and results in one scratchpad or in three:
+ * cycle in which all is done; *moved becomes the bytes. */
+static uint64_t run_tile(const char *sram, bool one, uint64_t *moved) {
+  struct fake f;
+  struct tsr_instance x[3], tile;
+  fake_open(&f, 1000000000);
+  for (int i = 0; i < 3; i++) fake_make(&f, &x[i], "sram", sram, NULL, NULL, NULL);
+  fake_make(&f, &tile, "tile.systolic", "{rows: 8, cols: 8, dataflow: ws}", &x[0],
+            &x[one ? 0 : 1], &x[one ? 0 : 2]);
+  struct ask a = {.req = {.mm = {.m = STREAM,
+                                 .n = ARRAY,
+                                 .k = ARRAY * FOLDS,
+                                 .groups = 1,
+                                 .first = true,
+                                 .last = true,
+                                 .a_bytes = 2,
+                                 .b_bytes = 2,
+                                 .acc_bytes = 4,
+                                 .out_bytes = 4,
+                                 .rate = 1}}};
+  fake_chain(&f, &tile, &a, 1, 0);
+  fake_run(&f);
+  fake_check(&a, 1);
+  tile.ops->unit->end(tile.state);
+  *moved = 0;
+  for (int i = 0; i < 3; i++)
+    *moved += fake_counter(&x[i], "read_bytes") + fake_counter(&x[i], "write_bytes");
+  uint64_t done = a.done / NS;
+  fake_drop(&tile);
+  for (int i = 0; i < 3; i++) fake_drop(&x[i]);
+  fake_close(&f);
+  return done;
+}
+
+/* In one scratchpad a tile goes at the pace of its port, all operands together, and not
+ * slower than that: its array fills and empties, and each fold may lose two cycles. */
+static void a_tile_shares_one_scratchpad_with_itself(void **state) {
+  (void)state;
+  static const unsigned widths[] = {1024, 96, 82, 64, 48, 32, 16, 8, 3};
+  uint64_t moved, ideal = run_tile("{size: 64KiB, width: unlimited}", true, &moved);
+  assert_int_equal(ideal, ARRAY + FOLDS * STREAM + 2 * ARRAY - 2);
+  for (size_t i = 0; i < LEN(widths); i++) {
+    char text[96];
+    snprintf(text, sizeof text, "{size: 64KiB, width: %uB, ports: 1rw}", widths[i]);
+    uint64_t one = run_tile(text, true, &moved), three = run_tile(text, false, &moved);
+    uint64_t port = tsr_ceil_div(moved, widths[i]);
+    assert_true(one >= three && one >= port);
+    uint64_t fill = tsr_ceil_div(2 * ARRAY * ARRAY, widths[i]) + 3 * ARRAY;
+    assert_true(one <= tsr_max_u64(ideal, port + fill + 2 * FOLDS));
+  }
+}
+
 /* What begins while a gated phase still writes comes behind it. */
 static void a_phase_follows_a_gated_one(void **state) {
   (void)state;
@@ -594,6 +650,7 @@ int main(void) {
       cmocka_unit_test(phases_at_once_share_banks),
       cmocka_unit_test(the_dma_side_gets_what_all_phases_leave),
       cmocka_unit_test(a_later_phase_counts_from_its_start),
+      cmocka_unit_test(a_tile_shares_one_scratchpad_with_itself),
       cmocka_unit_test(a_phase_follows_a_gated_one),
       cmocka_unit_test(latency_shows_after_a_gap),
       cmocka_unit_test(the_dma_side_reads_later_and_writes_at_once),
