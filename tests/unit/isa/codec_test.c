@@ -173,7 +173,7 @@ static void known_instructions_have_known_text(void **state) {
       {{TSR_ISA_SIGNAL, {2, 4, 0, 2}}, "signal store, s4, read, first"},
       {{TSR_ISA_BARRIER, {3}}, "barrier vector"},
       {{TSR_ISA_LOAD, {0, 1, 1}}, "load t0, p1, all"},
-      {{TSR_ISA_STORE, {2, 2}}, "store t2, p2"},
+      {{TSR_ISA_STORE, {2, 2}}, "store t2, p2, shift=0"},
       {{TSR_ISA_GATHER, {1, 2, 3}}, "gather t1, p2, p3"},
       {{TSR_ISA_SCATTER, {4, 5, 6}}, "scatter t4, p5, p6"},
       {{TSR_ISA_PRELOAD, {7, 8, 255}}, "preload p7, t8, rate=255"},

@@ -254,7 +254,7 @@ static void malformed_structures_are_refused(void **state) {
     const char *m = err.n ? err.msg[0] : "";
     if (rows[i].says ? st != TSR_INPUT || !strstr(m, rows[i].says) || !strstr(m, rows[i].where)
                      : st != TSR_OK)
-      fail_msg("row %zu: %s", i, m);
+      fail_msg("row %zu: %s, expected %s", i, m, rows[i].says ? rows[i].says : "none");
     assert_int_equal(err.total, rows[i].says != NULL);
     tsr_err_fini(&err);
     tsr_isa_program_fini(&p);

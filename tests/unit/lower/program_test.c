@@ -89,7 +89,8 @@ static void check_parts(const struct tsr_shape *s, const struct tsr_target *t,
   struct tsr_layout l = layout_for(t);
   for (uint64_t c = 0; c < n; c++) {
     part[c] = tsr_split_part(s, &split, c);
-    assert_int_equal(tsr_lower_program(s, &m, &l, &part[c], &p[c], NULL), TSR_OK);
+    const struct tsr_lower_core core = {split, c};
+    assert_int_equal(tsr_lower_program(s, &m, &l, &core, &p[c], NULL), TSR_OK);
     assert_int_equal(tsr_isa_check(&p[c], NULL), TSR_OK);
     list[c] = &p[c];
   }
