@@ -112,6 +112,9 @@ struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  /* The same of the program's other cores, for loads to all; its first core alone has them. */
+  struct tsr_instance *const *others[TSR_ISA_BUFS];
+  uint32_t n_others;
   size_t pc;
   bool halted;
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */
@@ -224,6 +227,7 @@ struct tsri_running {
   uint32_t cores_done;
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
+  struct tsr_instance **others; /* owned; buffers a of all cores but the first, then b, c */
   uint64_t barrier[TSR_ISA_UNITS]; /* generations */
   uint32_t arrived[TSR_ISA_UNITS];
 };

@@ -276,6 +276,9 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
   *x = (struct tsr_xfer_req){
       .box = d->c.box, .buffer = is->buffer[d->c.buf], .local_addr = d->c.addr};
+  if (in->op != TSR_ISA_LOAD || in->f[2] != TSR_TO_ALL) return;
+  x->others = is->others[d->c.buf];
+  x->n_others = is->n_others;
 }
 
 /* A matrix of rows x cols elements, dense at a place. */

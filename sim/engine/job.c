@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/log.h"
+#include "sim/base/mem.h"
 #include "sim/engine/engine_int.h"
 
 /* ---- counters ---- */
@@ -184,6 +185,21 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
   c->job = r;
   tsri_units_reset(c, r->start_cycle);
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);
+  if (i) return;
+  c->issue.n_others = r->job->n_cores - 1;
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    c->issue.others[b] = r->others + (size_t)b * c->issue.n_others;
+}
+
+static enum tsr_status find_others(struct tsr_engine *e, struct tsri_running *r) {
+  size_t n = r->job->n_cores - 1, at = 0;
+  r->others = tsr_mem_array(TSR_ISA_BUFS * n + 1, sizeof(struct tsr_instance *));
+  if (!r->others) return tsr_err_nomem(e->err);
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    for (uint32_t i = 1; i <= n; i++)
+      r->others[at++] =
+          &e->inst[tsr_machine_slot(e->machine, r->job->first_core + i, TSR_SLOT_SRAM_A + b)];
+  return TSR_OK;
 }
 
 static void begin(void *arg) {
@@ -198,6 +214,7 @@ static void begin(void *arg) {
   each_resource(e, mark_resource, r);
   enum tsr_status st =
       e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  if (!st) st = find_others(e, r);
   if (st) {
     tsri_engine_fail(e, st);
     return;
@@ -256,7 +273,9 @@ static void finish(struct tsr_engine *e, struct tsri_running *r) {
   e->jobs_over++;
   for (uint32_t i = 0; i < j->n_cores; i++) e->core[j->first_core + i].job = NULL;
   tsr_mem_free(r->segments.list);
+  tsr_mem_free(r->others);
   r->segments = (struct tsri_segments){0};
+  r->others = NULL;
   for (size_t i = index + 1; i < e->n_jobs; i++)
     for (size_t a = 0; a < e->job[i].job->n_after; a++)
       if (e->job[i].job->after[a] == index) e->job[i].left_after--;
@@ -349,7 +368,10 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
     if (!st) st = tsr_agenda_status(e->agenda);
     if (!st && e->jobs_over < n) st = deadlock(e, err);
   }
-  for (size_t i = 0; e->job && i < n; i++) tsr_mem_free(e->job[i].segments.list);
+  for (size_t i = 0; e->job && i < n; i++) {
+    tsr_mem_free(e->job[i].segments.list);
+    tsr_mem_free(e->job[i].others);
+  }
   tsr_mem_free(e->job);
   tsr_mem_free(e->resource_marks);
   e->job = NULL;

@@ -73,10 +73,11 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                        l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
                        l->format_b);
   if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
-    return tsr_err_set(err, TSR_INPUT,
-                       "tile.promote adds sums in fp32, which does not hold those in %s; expected "
-                       "a floating-point accumulator within fp32, or tile.promote 0",
-                       l->format_acc);
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "tile.promote adds sums in fp32, which does not hold those in %s; expected "
+        "a floating-point accumulator within fp32, or tile.promote 0",
+        l->format_acc);
   l->rate = (uint32_t)rate;
   l->shift = tsri_operand_shift(l);
   return check_unit(m, l, err);
@@ -258,7 +259,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
                            .latency_cycles = latency,
-                           .promote = m->promote};
+                           .promote = m->promote,
+                           .multicast = m->multicast};
   struct tsr_unit_facts vector;
   facts_of(m, TSR_SLOT_VECTOR, &vector);
   t->lanes = vector.lanes;
@@ -284,10 +286,11 @@ static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p,
 
 static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                       struct tsr_layout *out) {
-  *out = (struct tsr_layout){
-      .rate = l->rate,
-      .shift = l->shift,
-      .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
+  *out =
+      (struct tsr_layout){.rate = l->rate,
+                          .shift = l->shift,
+                          .multicast = p->machine->multicast,
+                          .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
@@ -311,8 +314,8 @@ static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, ui
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
   const char *text = p->machine->text;
-  enum tsr_status st = tsr_isa_set_machine(
-      out, p->machine->name, tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
+  enum tsr_status st = tsr_isa_set_machine(out, p->machine->name,
+                                           tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
     struct tsr_program one = {0};
     st = lower_core(p, layer, c, &one, err);
