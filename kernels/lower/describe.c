@@ -135,13 +135,14 @@ static void describe_promoted(struct tsri_lowering *lo) {
   TSRI_EMIT(lo, SEM, TSRI_SEM_SUM_FREE, (int64_t)slots);
 }
 
-/* An axis that is not described has size 1. */
+/* An axis that is not described has size 1; a short part of one that a loop walks is empty
+ * from the second iteration on. */
 static void describe_axes(struct tsri_lowering *lo) {
   for (int x = 0; x < TSR_AXIS_COUNT; x++) {
     uint64_t size = tsri_lower_size(lo, (enum tsr_isa_axis)x);
-    if (size > 1 || lo->m->tile[x] > 1)
-      TSRI_EMIT(lo, AXIS, x, tsri_lower_loop(lo->m, (enum tsr_isa_axis)x), (int64_t)size,
-                (int64_t)lo->m->tile[x]);
+    int64_t loop = tsri_lower_loop(lo->m, (enum tsr_isa_axis)x);
+    if (size > 1 || lo->m->tile[x] > 1 || loop != TSR_ISA_NO_LOOP)
+      TSRI_EMIT(lo, AXIS, x, loop, (int64_t)size, (int64_t)lo->m->tile[x]);
   }
 }
 

@@ -40,10 +40,15 @@ struct tsr_target {
   uint64_t burst_bytes;
   double dram_bytes_per_cycle; /* what one stream attains; infinity: unlimited */
   double latency_cycles;       /* of a DRAM burst */
-  uint64_t promote;            /* products along k of a promoted sum; 0: none is promoted */
-  bool multicast;              /* what all cores of a layer need is loaded once */
-  double readers[2];           /* cores that a load of a, b serves; 0: one */
-  uint64_t lanes;              /* of the vector unit; 0: it costs nothing */
+  /* Cycles of one tile for a lone request (groups products of m x n x k); NULL: the
+   * formulas of the systolic dataflows. */
+  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
+                          uint32_t rate);
+  const void *tile;
+  uint64_t promote;  /* products along k of a promoted sum; 0: none is promoted */
+  uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
+  bool multicast;    /* what all cores of a layer need is loaded once */
+  double readers[2]; /* cores that a load of a, b serves; 0: one */
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */

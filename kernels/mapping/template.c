@@ -143,6 +143,23 @@ static double sum_ceil3(const uint64_t *size, const uint64_t *tile, uint64_t uni
   return sum_ceil(size[0], tile[0], size[1] * size[2], unit);
 }
 
+/* All tiles as large as the first; those of a core cut n, groups or m among them. */
+static double dot_cycles(const struct search *q, const uint64_t *tile) {
+  const struct tsr_target *t = q->t;
+  const uint64_t *z = q->s->size;
+  uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW], n = tile[TSR_AXIS_N];
+  uint64_t k = tile[TSR_AXIS_KH] * tile[TSR_AXIS_KW] * tile[TSR_AXIS_C], g = tile[TSR_AXIS_G];
+  if (tsr_ceil_div(n, t->cols) >= t->tiles)
+    n = tsr_ceil_div(tsr_ceil_div(n, t->tiles), t->cols) * t->cols;
+  else if (g >= t->tiles)
+    g = tsr_ceil_div(g, t->tiles);
+  else
+    m = tsr_ceil_div(tsr_ceil_div(m, t->tiles), t->rows) * t->rows;
+  double steps = 1;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) steps *= (double)tsr_ceil_div(z[x], tile[x]);
+  return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate) + (double)t->skew;
+}
+
 static double compute_cycles(const struct search *q, const uint64_t *tile) {
   const struct tsr_target *t = q->t;
   const uint64_t *z = q->s->size;
@@ -154,8 +171,7 @@ static double compute_cycles(const struct search *q, const uint64_t *tile) {
   double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
   double folds, stream;
   switch (t->flow) {
-  case TSR_FLOW_DOT: /* one cycle a block of results and a stretch of k */
-    return g * m * n * (double)tsr_ceil_div(q->K, t->rate * t->depth) + skew;
+  case TSR_FLOW_DOT: return dot_cycles(q, tile);
   case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + k_tiles * skew);
   case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
     folds = g * m * n * k;

@@ -29,50 +29,6 @@ static void clear_core(struct tsr_engine *e, uint32_t core) {
   }
 }
 
-static struct tsri_resource *marks_of(struct tsr_engine *e, const struct tsri_running *r) {
-  return e->resource_marks + (size_t)(r - e->job) * e->n_resources;
-}
-
-/* ---- resources: what many use ---- */
-
-typedef void resource_fn(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                         const struct tsr_resource *r, void *arg);
-
-static void each_resource(struct tsr_engine *e, resource_fn *fn, void *arg) {
-  size_t at = 0;
-  for (size_t i = 0; i < e->machine->n_slots; i++) {
-    const struct tsr_instance *x = &e->inst[i];
-    if (!x->ops->memory || !x->ops->memory->resources) continue;
-    size_t n = x->ops->memory->resources(x->state);
-    for (size_t j = 0; j < n; j++) {
-      struct tsr_resource r = {0};
-      x->ops->memory->resource(x->state, j, &r);
-      fn(e, at++, x, &r, arg);
-    }
-  }
-}
-
-static void mark_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                          const struct tsr_resource *r, void *arg) {
-  (void)x;
-  marks_of(e, arg)[at] = (struct tsri_resource){r->bytes, r->busy_fs, r->wait_fs};
-}
-
-static uint64_t cycles_of(const struct tsr_engine *e, uint64_t fs) {
-  return tsr_clock_cycle_at(fs, e->env.clock_hz);
-}
-
-static void collect_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                             const struct tsr_resource *r, void *arg) {
-  const struct tsri_resource *m = &marks_of(e, arg)[at];
-  struct tsr_resource_result *out = &e->resource_results[at];
-  *out = (struct tsr_resource_result){.instance = x->name,
-                                      .bytes = r->bytes - m->bytes,
-                                      .busy_cycles = cycles_of(e, r->busy_fs - m->busy_fs),
-                                      .wait_cycles = cycles_of(e, r->wait_fs - m->wait_fs)};
-  memcpy(out->name, r->name, sizeof out->name);
-}
-
 /* ---- results ---- */
 
 static void add_unit(struct tsr_engine *e, const struct tsri_lane *lane,
@@ -134,13 +90,10 @@ static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
   uint64_t latest = 0;
   for (uint32_t i = 0; i < r->job->n_cores; i++)
     add_core(e, r->job->first_core + i, out, &latest);
-  each_resource(e, collect_resource, r);
   const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
   out->dram_read_bytes = counter(dram, "read_bytes") - r->dram_mark[0];
   out->dram_write_bytes = counter(dram, "write_bytes") - r->dram_mark[1];
   out->units = e->unit_results;
-  out->n_resources = e->n_resources;
-  out->resources = e->resource_results;
   out->n_segments = r->segments.n;
   out->segments = r->segments.list;
 }
@@ -184,7 +137,14 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
   if (e->values) tsri_values_start(e->values, c->id);
   c->job = r;
   tsri_units_reset(c, r->start_cycle);
+  if (m->unified) buffers[TSR_BUF_B] = buffers[TSR_BUF_C] = buffers[TSR_BUF_A];
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  c->issue.memory_bytes = dram->ops->memory->capacity(dram->params); /* unlimited: the most */
+  if (m->unified) {
+    c->issue.buffer_from[TSR_BUF_B] = bytes[TSR_BUF_A];
+    c->issue.buffer_from[TSR_BUF_C] = bytes[TSR_BUF_A] + bytes[TSR_BUF_B];
+  }
   if (i) return;
   c->issue.n_others = r->job->n_cores - 1;
   for (int b = 0; b < TSR_ISA_BUFS; b++)
@@ -192,13 +152,15 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
 }
 
 static enum tsr_status find_others(struct tsr_engine *e, struct tsri_running *r) {
+  const struct tsr_machine *m = e->machine;
   size_t n = r->job->n_cores - 1, at = 0;
   r->others = tsr_mem_array(TSR_ISA_BUFS * n + 1, sizeof(struct tsr_instance *));
   if (!r->others) return tsr_err_nomem(e->err);
   for (int b = 0; b < TSR_ISA_BUFS; b++)
-    for (uint32_t i = 1; i <= n; i++)
-      r->others[at++] =
-          &e->inst[tsr_machine_slot(e->machine, r->job->first_core + i, TSR_SLOT_SRAM_A + b)];
+    for (uint32_t i = 1; i <= n; i++) {
+      int piece = m->unified ? TSR_SLOT_SRAM_A : TSR_SLOT_SRAM_A + b;
+      r->others[at++] = &e->inst[tsr_machine_slot(m, r->job->first_core + i, piece)];
+    }
   return TSR_OK;
 }
 
@@ -211,9 +173,7 @@ static void begin(void *arg) {
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
   r->dram_mark[0] = counter(dram, "read_bytes");
   r->dram_mark[1] = counter(dram, "write_bytes");
-  each_resource(e, mark_resource, r);
-  enum tsr_status st =
-      e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  enum tsr_status st = e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
   if (!st) st = find_others(e, r);
   if (st) {
     tsri_engine_fail(e, st);
@@ -237,8 +197,7 @@ static void launch(struct tsr_engine *e) {
     }
     if (!free) continue;
     r->state = TSRI_JOB_RUNS;
-    for (uint32_t c = 0; c < r->job->n_cores; c++)
-      e->core[r->job->first_core + c].job = r;
+    for (uint32_t c = 0; c < r->job->n_cores; c++) e->core[r->job->first_core + c].job = r;
     e->env.at(e, e->env.cycle_fs(e, at), TSR_PRIO_ISSUE, begin, r);
   }
   for (uint64_t c = 0; c < e->machine->cores; c++) e->core[c].reserved = false;
@@ -345,13 +304,12 @@ static enum tsr_status open_list(struct tsr_engine *e, const struct tsr_job *job
   e->n_jobs = n;
   e->jobs_over = 0;
   e->job = tsr_mem_array(n + 1, sizeof *e->job);
-  e->resource_marks = tsr_mem_array(n * e->n_resources + 1, sizeof *e->resource_marks);
-  if (!e->job || !e->resource_marks) return tsr_err_nomem(err);
+  if (!e->job) return tsr_err_nomem(err);
   for (size_t i = 0; i < n; i++) {
     TSR_CHECK(jobs[i].n_cores && jobs[i].first_core + jobs[i].n_cores <= e->machine->cores);
     for (size_t a = 0; a < jobs[i].n_after; a++) TSR_CHECK(jobs[i].after[a] < i);
-    e->job[i] = (struct tsri_running){
-        .engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
+    e->job[i] =
+        (struct tsri_running){.engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
   }
   return TSR_OK;
 }
@@ -373,8 +331,6 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
     tsr_mem_free(e->job[i].others);
   }
   tsr_mem_free(e->job);
-  tsr_mem_free(e->resource_marks);
   e->job = NULL;
-  e->resource_marks = NULL;
   return st;
 }

@@ -54,7 +54,8 @@ static enum tsr_status read_rule(struct reader *r, struct tsr_machine_rate_rule 
   if (st) return st;
   unsigned rate = 0;
   const char *from = r->p;
-  while (isdigit((unsigned char)*r->p) && rate <= 16) rate = rate * 10 + (unsigned)(*r->p++ - '0');
+  while (isdigit((unsigned char)*r->p) && rate <= 16)
+    rate = rate * 10 + (unsigned)(*r->p++ - '0');
   if (r->p == from || rate > 16) return wrong(r, "a rate of 0 to 16");
   out->rate = rate;
   skip(r);

@@ -470,7 +470,7 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
   const struct tsr_shape *s = &l->shape;
   uint64_t a, b, c;
-  uint8_t *to, *kept;
+  uint8_t *to = NULL, *kept = NULL;
   TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c));
   enum tsr_status st =
       tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_A], a * s->a_bytes, true, &to, err);
@@ -480,7 +480,8 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
   if (st) return st;
   draw_b(f, to);
-  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
+  st =
+      tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
   if (!st)
     st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes,
                          tsri_run_sum_bytes(l), &kept, err);
@@ -498,8 +499,7 @@ enum tsr_status tsri_full_begin(struct tsri_full *x, size_t layer, struct tsr_er
   if (!f) return tsr_err_nomem(err);
   f->tables = &x->tables;
   f->values = x->values;
-  enum tsr_status st =
-      tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
+  enum tsr_status st = tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
   if (!st && f->o.unit->scale)
     st = tsr_err_set(
         err, TSR_INPUT,

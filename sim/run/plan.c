@@ -15,6 +15,7 @@ enum { PLACE_ALIGN = 4096 };
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
+  tsr_isa_set_fini(&p->program);
   tsr_arena_destroy(p->arena);
   tsr_machine_destroy(p->machine);
   *p = (struct tsr_run_plan){0};
@@ -243,6 +244,26 @@ static uint64_t skew_of(const struct tsr_unit_facts *tile) {
   return tile->depth ? tile->latency_cycles : tile->rows + tile->cols - 2;
 }
 
+/* A component's own estimate of a lone request. */
+static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k,
+                            uint64_t groups, uint32_t rate) {
+  const struct tsr_machine_instance *x = tile;
+  const struct tsr_req req = {.mm = {.m = m,
+                                     .n = n,
+                                     .k = k,
+                                     .groups = groups,
+                                     .first = true,
+                                     .last = true,
+                                     .rate = rate,
+                                     .a_bytes = 1,
+                                     .b_bytes = 1,
+                                     .acc_bytes = 1,
+                                     .out_bytes = 1}};
+  struct tsr_estimate est = {0};
+  x->ops->unit->estimate(x->params, &req, &est);
+  return est.cycles;
+}
+
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
@@ -255,6 +276,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .depth = tsr_max_u64(tile.depth, 1),
                            .skew = skew_of(&tile),
                            .tiles = m->tiles,
+                           .tile_cycles = tile_cycles,
+                           .tile = &m->slot[TSR_SLOT_TILE],
                            .preload = tile.preload,
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
@@ -311,9 +334,22 @@ static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, ui
   return st;
 }
 
+/* The user's own program, in a set of the caller's. */
+static enum tsr_status share_program(const struct tsr_run_plan *p, struct tsr_program_set *out,
+                                     struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (size_t c = 0; !st && c < p->program.n; c++) {
+    struct tsr_program same = p->program.program[c];
+    same.borrowed = true;
+    st = tsr_isa_set_add(out, &same, 1, err);
+  }
+  return st;
+}
+
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
   const char *text = p->machine->text;
+  if (p->layers[layer].foreign) return share_program(p, out, err);
   enum tsr_status st = tsr_isa_set_machine(out, p->machine->name,
                                            tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
@@ -396,7 +432,8 @@ static enum tsr_status add_layers(struct tsr_run_plan *p, struct tsr_err *err) {
 
 static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                     struct tsr_err *err) {
-  enum tsr_status st = tsri_tenants_read(o, p, err);
+  enum tsr_status st =
+      o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);
@@ -409,18 +446,20 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
                             struct tsr_err *err) {
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
+  if (!st && o->program) st = tsri_program_read(o, p, err);
   if (!st) st = read_tenants(o, p, err);
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
-  if (!st) st = map(p, err);
-  if (!st) st = place(p, err);
-  return st ? st : estimate(p, err);
+  if (!st && o->workload) st = map(p, err);
+  if (!st && o->workload) st = place(p, err);
+  if (!st && o->workload) st = estimate(p, err);
+  return st || !p->program.n ? st : tsri_program_place(p, err);
 }
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
-  *out = (struct tsr_run_plan){0};
-  enum tsr_status st = make(o, out, err);
+  *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
+  enum tsr_status st = out->arena ? make(o, out, err) : tsr_err_nomem(err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

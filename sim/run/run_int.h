@@ -16,6 +16,17 @@ enum tsr_status tsri_tenants_text(const struct tsr_run_plan *p, struct tsr_arena
                                   const char **out, struct tsr_err *err);
 enum tsr_status tsri_tenant_text(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                  size_t index, const char **out, struct tsr_err *err);
+/* Reads the program of o into p->program; see program.c. */
+enum tsr_status tsri_program_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                  struct tsr_err *err);
+/* Without a workload: a graph of one operator, the program itself. */
+enum tsr_status tsri_program_alone(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err);
+/* Puts it in the place of the plan's layer. */
+enum tsr_status tsri_program_place(struct tsr_run_plan *p, struct tsr_err *err);
+/* Its tensors in the image: what it loads holds drawn values, what it only stores none. */
+enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_values *values,
+                                     uint64_t seed, struct tsr_err *err);
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
