@@ -82,6 +82,18 @@ static void add_core(struct tsr_engine *e, uint32_t id, struct tsr_layer_result 
   }
 }
 
+/* Bytes that the DRAM has moved for the job's cores so far: others are at work too.  Where it
+ * does not tell them apart, for all. */
+static uint64_t dram_bytes(const struct tsr_engine *e, const struct tsr_job *j, bool write) {
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  const struct tsr_memory_ops *ops = dram->ops->memory;
+  if (!ops->core_bytes) return counter(dram, write ? "write_bytes" : "read_bytes");
+  uint64_t sum = 0;
+  for (uint32_t c = j->first_core; c < j->first_core + j->n_cores; c++)
+    sum += ops->core_bytes(dram->state, c, write);
+  return sum;
+}
+
 static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
                     struct tsr_layer_result *out) {
   *out = (struct tsr_layer_result){.start_cycles = r->start_cycle,
@@ -90,9 +102,8 @@ static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
   uint64_t latest = 0;
   for (uint32_t i = 0; i < r->job->n_cores; i++)
     add_core(e, r->job->first_core + i, out, &latest);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
-  out->dram_read_bytes = counter(dram, "read_bytes") - r->dram_mark[0];
-  out->dram_write_bytes = counter(dram, "write_bytes") - r->dram_mark[1];
+  out->dram_read_bytes = dram_bytes(e, r->job, false) - r->dram_mark[0];
+  out->dram_write_bytes = dram_bytes(e, r->job, true) - r->dram_mark[1];
   out->units = e->unit_results;
   out->n_segments = r->segments.n;
   out->segments = r->segments.list;
@@ -168,11 +179,10 @@ static void begin(void *arg) {
   struct tsri_running *r = arg;
   struct tsr_engine *e = r->engine;
   size_t index = (size_t)(r - e->job);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
   r->start_cycle = tsri_engine_cycle(e);
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
-  r->dram_mark[0] = counter(dram, "read_bytes");
-  r->dram_mark[1] = counter(dram, "write_bytes");
+  r->dram_mark[0] = dram_bytes(e, r->job, false);
+  r->dram_mark[1] = dram_bytes(e, r->job, true);
   enum tsr_status st = e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
   if (!st) st = find_others(e, r);
   if (st) {
