@@ -135,8 +135,8 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
               "the same for formats by description, such as e5m3; 0: not executed"),
     TEXT_ROW("rates.rules", tile_own, rules, "",
-             "rates that depend on more, first match first: A*B+ACC>OUT=RATE, a part `any` or "
-             "left out fits all, `sparse` behind OUT for 2:4 weights; separated by commas"),
+             "rates that depend on more, first match first: A.B[.ACC[.OUT]][.sparse]=RATE,..., "
+             "sparse for 2:4 weights, a part `any` fits all"),
     {.key = NULL}};
 static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .type = TSR_PARAM_ENUM,
