@@ -113,6 +113,9 @@ struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  /* The same of the program's other cores, for loads to all; its first core alone has them. */
+  struct tsr_instance *const *others[TSR_ISA_BUFS];
+  uint32_t n_others;
   uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
   uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
@@ -227,6 +230,7 @@ struct tsri_running {
   uint32_t cores_done;
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
+  struct tsr_instance **others; /* owned; buffers a of all cores but the first, then b, c */
   uint64_t barrier[TSR_ISA_UNITS]; /* generations */
   uint32_t arrived[TSR_ISA_UNITS];
 };

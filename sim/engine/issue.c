@@ -307,6 +307,9 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   *x = (struct tsr_xfer_req){.box = d->c.box,
                              .buffer = is->buffer[d->c.buf],
                              .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
+  if (in->op != TSR_ISA_LOAD || in->f[2] != TSR_TO_ALL) return;
+  x->others = is->others[d->c.buf];
+  x->n_others = is->n_others;
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,

@@ -31,6 +31,7 @@ struct sram_own {
 };
 struct noc_own {
   int kind;
+  bool multicast;
 };
 struct dram_own {
   int model;
@@ -162,6 +163,14 @@ static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .offset = offsetof(struct noc_own, kind),
                                              .uncertainty = "exact",
                                              .doc = "interconnect between cores and memory",
+                                             .src = "SRC:assumed"},
+                                            {.key = "multicast",
+                                             .type = TSR_PARAM_BOOL,
+                                             .def = "true",
+                                             .offset = offsetof(struct noc_own, multicast),
+                                             .uncertainty = "exact",
+                                             .doc = "what all cores of a layer need comes from "
+                                                    "memory once, where there is an interconnect",
                                              .src = "SRC:assumed"},
                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
@@ -549,6 +558,8 @@ static enum tsr_status expand(struct reading *r) {
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
+  const struct noc_own *noc = own_of(r, SEC_NOC);
+  m->multicast = noc->kind && noc->multicast;
   m->unified = ((const struct sram_own *)own_of(r, SEC_SRAM))->unified;
   memcpy(m->format_a, tile->a, sizeof m->format_a);
   memcpy(m->format_b, tile->b, sizeof m->format_b);

@@ -60,6 +60,7 @@ struct tsr_machine {
   uint64_t max_events, max_cycles;
   uint64_t cores, tiles;     /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
+  bool multicast;   /* a load may bring the same bytes to all cores of a layer */
   bool unified;     /* scratchpads b and c are parts of a: their own instances are idle */
   uint64_t promote; /* products along k between promotions, 0: none */
   size_t n_rates;   /* formats the tile executes, products per element and cycle */

@@ -74,10 +74,11 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                        l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
                        l->format_b);
   if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
-    return tsr_err_set(err, TSR_INPUT,
-                       "tile.promote adds sums in fp32, which does not hold those in %s; expected "
-                       "a floating-point accumulator within fp32, or tile.promote 0",
-                       l->format_acc);
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "tile.promote adds sums in fp32, which does not hold those in %s; expected "
+        "a floating-point accumulator within fp32, or tile.promote 0",
+        l->format_acc);
   l->rate = (uint32_t)rate;
   l->shift = tsri_operand_shift(l);
   return check_unit(m, l, err);
@@ -281,7 +282,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
                            .latency_cycles = latency,
-                           .promote = m->promote};
+                           .promote = m->promote,
+                           .multicast = m->multicast};
   struct tsr_unit_facts vector;
   facts_of(m, TSR_SLOT_VECTOR, &vector);
   t->lanes = vector.lanes;
@@ -310,6 +312,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
   *out =
       (struct tsr_layout){.rate = l->rate,
                           .shift = l->shift,
+                          .multicast = p->machine->multicast,
                           .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
