@@ -160,3 +160,22 @@ bool tsr_op_step_source(const struct tsr_op *op, size_t i, size_t *source) {
   *source = op->n_after > behind ? op->after[op->n_after - behind] : SIZE_MAX;
   return true;
 }
+
+/* Names of `after` that are operands, not what steps read. */
+static size_t operand_names(const struct tsr_op *op) {
+  size_t reads = 0;
+  for (size_t i = 0; i < op->n_steps; i++) reads += step_reads(&op->step[i]);
+  if (op->n_after == 0) return 0;
+  return op->n_after > reads ? op->n_after - reads : 1;
+}
+
+bool tsr_op_source(const struct tsr_op *op, unsigned operand, size_t *source) {
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  size_t names = operand_names(op), at = operand;
+  if (operand > (info->cls == TSR_CLASS_ATTENTION ? 2 : 1)) return false;
+  if (operand == 1 && (info->b == TSR_SHAPE_NONE || tsr_op_b_is_weight(op))) return false;
+  if (operand == 1 && op->kind == TSR_OP_MOE_SCATTER && names > 1) at = names - 1;
+  if (at >= names && info->has_macs && names > 0) at = names - 1;
+  *source = at < names ? op->after[at] : SIZE_MAX;
+  return true;
+}

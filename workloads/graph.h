@@ -160,6 +160,14 @@ bool tsr_op_step_elems(const struct tsr_op *op, size_t i, uint64_t *elems);
  * model's input.  false where the step has none or its parameters are the model's.  The first
  * name of `after` is A's; the steps take the last ones, in their order. */
 bool tsr_op_step_source(const struct tsr_op *op, size_t i, size_t *source);
+/* Where operand 0 (A), 1 (B) or, of an attention, 2 (the values) comes from: an operator's
+ * index or SIZE_MAX for the model's input.  false: there is no such operand, or it is a weight.
+ * A is the first name of `after`, B the second; with one name matmuls and attention take both
+ * from it (fused projections), the others B from the input.  concat reads A from all names side
+ * by side; moe_scatter from all but the last, in the order of their rows, B from the last.
+ * Where several operators read a result larger than their A (experts behind moe_gather), they
+ * take its rows in their own order. */
+bool tsr_op_source(const struct tsr_op *op, unsigned operand, size_t *source);
 /* Its b stays the same from run to run: a weight, or a scale that is not one a row. */
 bool tsr_op_b_is_weight(const struct tsr_op *op);
 /* Checks sizes (> 0), the geometry against m n k, attributes and steps against the kind,

@@ -305,6 +305,58 @@ static void an_epilogue_is_a_list_of_steps(void **state) {
   tsr_graph_destroy(g);
 }
 
+#define SOURCE_TEXT                                                      \
+  "model,layer,op,M,N,K,count,notes,table,experts,with,epilogue,after\n" \
+  "m,a,relu,4,4,,,,,,,,-\n"                                              \
+  "m,b,relu,4,4,,,,,,,,-\n"                                              \
+  "m,c,relu,4,4,,,,,,,,-\n"
+
+/* A row behind three operators, and what its operands read. */
+static const struct {
+  const char *row;
+  int source[3];
+} sources[] = {
+    {"linear,4,4,4,1,,,,,,a", {0, NO_SOURCE, NO_SOURCE}},
+    {"linear,4,4,4,1,,,,,,-", {INPUT, NO_SOURCE, NO_SOURCE}},
+    {"linear,4,4,4,1,,,,,bias+residual,a b", {0, NO_SOURCE, NO_SOURCE}},
+    {"attn_qk,4,4,4,1,,,,,,a b", {0, 1, NO_SOURCE}},
+    {"attn_qk,4,4,4,1,,,,,,b", {1, 1, NO_SOURCE}},
+    {"bmm,4,4,4,1,,,,,residual,a b c", {0, 1, NO_SOURCE}},
+    {"bmm,4,4,4,1,,,,,residual,a b", {0, 0, NO_SOURCE}},
+    {"bmm,4,4,4,1,,,,,residual,a", {0, 0, NO_SOURCE}},
+    {"bmm,4,4,4,1,,,,,,-", {INPUT, INPUT, NO_SOURCE}},
+    {"attention,4,4,4,1,,,,,,a b c", {0, 1, 2}},
+    {"attention,4,4,4,1,,,,,,a c", {0, 2, 2}},
+    {"attention,4,4,4,1,,,,,,b", {1, 1, 1}},
+    {"add,4,4,,,,,,,,a b", {0, 1, NO_SOURCE}},
+    {"add,4,4,,,,,,,,b", {1, INPUT, NO_SOURCE}},
+    {"quantise,4,4,,,,,,,,b", {1, NO_SOURCE, NO_SOURCE}},
+    {"quantise,4,4,,,,,,col,,b c", {1, 2, NO_SOURCE}},
+    {"softmax,4,4,,,,,,,,c", {2, NO_SOURCE, NO_SOURCE}},
+    {"rope,4,4,,,,,,,,a", {0, INPUT, NO_SOURCE}},
+    {"embedding,4,4,,,,9,,,,-", {INPUT, NO_SOURCE, NO_SOURCE}},
+    {"moe_gather,4,4,2,,,,8,,,a b", {0, 1, NO_SOURCE}},
+    {"moe_scatter,4,4,2,,,,8,,,a b c", {0, 2, NO_SOURCE}},
+};
+
+static void operands_come_from_the_names_of_after(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+    char *text = tsr_mem_printf("%sm,x,%s\n", SOURCE_TEXT, sources[i].row);
+    struct tsr_graph *g = must_read(text);
+    for (unsigned operand = 0; operand < 3; operand++) {
+      size_t got = 99;
+      int want = sources[i].source[operand];
+      bool has = tsr_op_source(&g->ops[3], operand, &got);
+      size_t as = want == NO_SOURCE ? 99 : want == INPUT ? SIZE_MAX : (size_t)want;
+      if (has != (want != NO_SOURCE) || got != as)
+        fail_msg("%s: operand %u", sources[i].row, operand);
+    }
+    tsr_graph_destroy(g);
+    tsr_mem_free(text);
+  }
+}
+
 /* The same operator as a row of a list and as `op:`. */
 static void a_row_of_a_list_says_the_same(void **state) {
   (void)state;
@@ -505,6 +557,7 @@ int main(void) {
       cmocka_unit_test(masked_pairs_are_left_out),
       cmocka_unit_test(scales_are_weights_but_for_one_a_row),
       cmocka_unit_test(an_epilogue_is_a_list_of_steps),
+      cmocka_unit_test(operands_come_from_the_names_of_after),
       cmocka_unit_test(a_row_of_a_list_says_the_same),
       cmocka_unit_test(each_mistake_is_shown_where_it_is),
       cmocka_unit_test(mistakes_in_lists_are_shown_in_their_cell),
