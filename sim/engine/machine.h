@@ -11,6 +11,7 @@
 #ifndef TSR_SIM_ENGINE_MACHINE_H
 #define TSR_SIM_ENGINE_MACHINE_H
 
+#include "kernels/lower/op.h"
 #include "kernels/mapping/mapping.h"
 #include "models/registry.h"
 #include "sim/base/str.h"
@@ -60,6 +61,7 @@ struct tsr_machine {
   uint64_t max_events, max_cycles;
   uint64_t cores, tiles; /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
+  enum tsr_attention attention;
   uint64_t promote;      /* products along k between promotions, 0: none */
   size_t n_rates; /* formats the tile executes, products per element and cycle */
   struct {
