@@ -30,7 +30,9 @@ enum { /* semaphores */
   O_FULL,
   PLACES_FULL,
   PHASE, /* what the phase before stored is in memory */
-  HEAD
+  HEAD,
+  SCORES_FULL, /* plain: the vector unit's tiles; the tile has its own, being ahead or behind */
+  O_FREE       /* plain: slots of c for results */
 };
 enum { ROWS = 1 << TSR_AXIS_OW, COLS = 1 << TSR_AXIS_N };
 enum { SIDE_MAX = 512 };
@@ -461,10 +463,13 @@ static void release(struct attention *x, int buf) {
   tsri_emit_signal(x->e, TSR_UNIT_TILE, TSRI_FREE + buf, TSR_WHEN_READ);
 }
 
-/* Results of the tile leave as they are, converted on their way. */
-static void leave(struct attention *x, int t, int p) {
-  tsri_emit_signal(x->e, TSR_UNIT_TILE, TSRI_FULL + TSR_BUF_C, TSR_WHEN_DONE);
-  tsri_emit_store(x->e, t, p);
+/* Results of the tile leave as they are, converted on their way; then their slot is free. */
+static void leave(struct attention *x, int t, int p, int free) {
+  struct tsri_emit *e = x->e;
+  tsri_emit_signal(e, TSR_UNIT_TILE, TSRI_FULL + TSR_BUF_C, TSR_WHEN_DONE);
+  tsri_emit_wait(e, TSR_UNIT_STORE, TSRI_FULL + TSR_BUF_C);
+  TSRI_EMIT(e, STORE, t, p, 0);
+  tsri_emit_signal(e, TSR_UNIT_STORE, free, TSR_WHEN_READ);
 }
 
 static void scores(struct attention *x) {
@@ -480,7 +485,7 @@ static void scores(struct attention *x) {
   tsri_emit_wait(e, TSR_UNIT_TILE, TSRI_FREE + TSR_BUF_C);
   TSRI_EMIT(e, MM, P_S, P_Q, P_K, T_S, T_Q, T_KF, 0, e->at->rate, TSR_DENSE, 0);
   if (!x->resident) release(x, TSR_BUF_B);
-  leave(x, T_PLACE_Q, P_S); /* the scores in memory */
+  leave(x, T_PLACE_Q, P_S, TSRI_FREE + TSR_BUF_C); /* the scores in memory */
   TSRI_EMIT(e, END, L_J);
   release(x, TSR_BUF_A);
   TSRI_EMIT(e, END, L_I);
@@ -506,8 +511,10 @@ static void probabilities(struct attention *x, uint64_t tm) {
   heads(x, T_PLACE_K, TSR_LOWER_FMT_OUT, TSR_LOWER_X0, n, tm, L_I, n, -1);
   heads(x, T_SIN, TSR_LOWER_FMT_A, TSR_LOWER_X1, n, tm, L_I, n, -1);
   TSRI_EMIT(e, LOOP, L_I, (int64_t)trips);
-  tsri_emit_load(e, T_PLACE_K, P_Q, TSR_BUF_A);
-  tsri_emit_wait(e, TSR_UNIT_VECTOR, TSRI_FULL + TSR_BUF_A);
+  tsri_emit_wait(e, TSR_UNIT_LOAD, TSRI_FREE + TSR_BUF_A);
+  TSRI_EMIT(e, LOAD, T_PLACE_K, P_Q, TSR_TO_OWN);
+  tsri_emit_signal(e, TSR_UNIT_LOAD, SCORES_FULL, TSR_WHEN_DONE);
+  tsri_emit_wait(e, TSR_UNIT_VECTOR, SCORES_FULL);
   vec(x, TSR_VEC_MULI, P_MASK, P_Q, 0, TSR_BC_NONE, COLS, 0, scale_of(e->op));
   tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_A, TSR_WHEN_READ);
   vec(x, TSR_VEC_ROWMAX, P_MAX, P_MASK, 0, TSR_BC_NONE, COLS, 0, 0);
@@ -529,7 +536,7 @@ static void values(struct attention *x) {
         L_J);
   if (x->resident) load_side(x, true, true);
   TSRI_EMIT(e, LOOP, L_I, (int64_t)x->trips[X_M]);
-  tsri_emit_wait(e, TSR_UNIT_TILE, TSRI_FREE + TSR_BUF_C);
+  tsri_emit_wait(e, TSR_UNIT_TILE, O_FREE);
   TSRI_EMIT(e, LOOP, L_J, (int64_t)x->trips[X_N]);
   tsri_emit_load(e, T_SIN, P_P, TSR_BUF_A);
   tsri_emit_wait(e, TSR_UNIT_TILE, TSRI_FULL + TSR_BUF_A);
@@ -538,7 +545,7 @@ static void values(struct attention *x) {
   release(x, TSR_BUF_A);
   if (!x->resident) release(x, TSR_BUF_B);
   TSRI_EMIT(e, END, L_J);
-  leave(x, T_O, P_O);
+  leave(x, T_O, P_O, O_FREE);
   TSRI_EMIT(e, END, L_I);
   if (x->resident) release(x, TSR_BUF_B);
 }
@@ -556,6 +563,7 @@ static void plain(struct attention *x) {
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_B,
             x->resident ? 1 : (int64_t)e->at->slots[TSR_BUF_B]);
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_C, (int64_t)e->at->slots[TSR_BUF_C]);
+  TSRI_EMIT(e, SEM, O_FREE, (int64_t)e->at->slots[TSR_BUF_C]);
   TSRI_EMIT(e, SEM, HEAD, 1);
   TSRI_EMIT(e, LOOP, L_G, (int64_t)x->trips[X_G]);
   TSRI_EMIT(e, LOOP, L_R, (int64_t)x->trips[X_R]);

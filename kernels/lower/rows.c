@@ -251,9 +251,10 @@ struct rows {
   uint64_t g, m, n, tm, tn; /* of the core */
   uint64_t from_g, from_m;
   uint64_t trips[3], loads; /* loops; loads of a for a tile of rows */
-  uint64_t lda, from_n;     /* columns of a row of A and where D takes them */
+  uint64_t widest, from_n;  /* columns of the widest source; where D takes these */
   int level_b;              /* the innermost loop that b follows */
   unsigned passes;
+  uint64_t next[3]; /* sources side by side: slot of a and c whose turn it is */
 };
 
 static int level_b(const struct rows *r) {
@@ -316,14 +317,29 @@ static void tensor_b(struct rows *r) {
   }
 }
 
+/* Whether a source is one tile, which may lie in any slot. */
+static bool single(const struct rows *r) {
+  return r->loads * r->trips[L_G] * r->trips[L_M] == 1;
+}
+
+/* A place of a ring whose turn is slot next[buf]: sources of many tiles begin at slot 0. */
+static void in_turn(struct rows *r, int p, const struct tsri_ring *ring, enum tsr_lower_fmt fmt,
+                    const struct tsri_trip *trips, int n) {
+  if (single(r))
+    tsri_emit_fixed(r->e, p, ring->buf, r->next[ring->buf] * ring->bytes, fmt);
+  else
+    tsri_emit_ring(r->e, p, ring, 0, fmt, trips, n);
+}
+
 static void places(struct rows *r) {
   struct tsri_emit *e = r->e;
   const struct tsr_lower_at *at = e->at;
   const struct tsri_trip g = {L_G, r->trips[L_G]}, m = {L_M, r->trips[L_M]},
                          n = {L_N, r->trips[L_N]}, passes = {-1, r->loads / r->trips[L_N]};
   struct tsri_ring a = tsri_ring_of(at, TSR_BUF_A), b = tsri_ring_of(at, TSR_BUF_B),
-                   c = {TSR_BUF_C, at->slots[TSR_BUF_C], bytes_d(at, &r->u, r->tm, r->tn)};
-  tsri_emit_ring(e, TSR_STEP_A, &a, 0, TSR_LOWER_FMT_A, (struct tsri_trip[]){g, m, passes, n}, 4);
+                   c = {TSR_BUF_C, at->slots[TSR_BUF_C],
+                        bytes_d(at, &r->u, r->tm, tsr_min_u64(e->cut->tile[2], r->widest))};
+  in_turn(r, TSR_STEP_A, &a, TSR_LOWER_FMT_A, (struct tsri_trip[]){g, m, passes, n}, 4);
   const struct tsri_trip b_trips[3] = {g, m, n};
   if (r->u.b) {
     tsri_emit_ring(e, TSR_STEP_B, &b, 0, TSR_LOWER_FMT_B, b_trips, r->level_b + 1);
@@ -331,7 +347,7 @@ static void places(struct rows *r) {
     if (r->u.b1)
       tsri_emit_ring(e, TSR_STEP_B1, &b, second, TSR_LOWER_FMT_B, b_trips, r->level_b + 1);
   }
-  tsri_emit_ring(e, TSR_STEP_D, &c, 0, TSR_LOWER_FMT_OUT, b_trips, r->u.reduces ? 2 : 3);
+  in_turn(r, TSR_STEP_D, &c, TSR_LOWER_FMT_OUT, b_trips, r->u.reduces ? 2 : 3);
   uint64_t at_c = c.slots * c.bytes, elem = at->bytes[TSR_LOWER_FMT_ACC];
   for (unsigned i = 0; i < r->u.temps; i++, at_c += tsri_align(r->tm * r->tn * elem))
     tsri_emit_fixed(e, TSR_STEP_T0 + (int)i, TSR_BUF_C, at_c, TSR_LOWER_FMT_ACC);
@@ -418,6 +434,12 @@ static void columns(struct rows *r, uint64_t base_a, uint64_t n) {
   r->passes = r->trips[L_N] > 1 ? r->u.passes : 1;
   r->loads = r->passes * r->trips[L_N];
   r->level_b = level_b(r);
+  static const int unit[3] = {[TSR_BUF_A] = TSR_UNIT_LOAD, [TSR_BUF_C] = TSR_UNIT_VECTOR};
+  for (int b = TSR_BUF_A; b <= TSR_BUF_C; b += 2) {
+    if (single(r) || !r->next[b]) continue;
+    tsri_emit_drain(e, unit[b], b);
+    r->next[b] = 0;
+  }
   matrix(r, T_A, TSR_LOWER_FMT_A, base_a, n, n, 0);
   if (r->u.b) tensor_b(r);
   if (r->u.reduces)
@@ -445,17 +467,18 @@ void tsri_rows_lower(struct tsri_emit *e, uint64_t core) {
   TSRI_EMIT(e, AXIS, TSR_AXIS_OW, L_M, (int64_t)r.m, (int64_t)r.tm);
   for (int b = 0; b < 3; b++) TSRI_EMIT(e, SEM, TSRI_FREE + b, (int64_t)e->at->slots[b]);
   uint64_t base = e->at->base_bytes[TSR_LOWER_A], rows = e->cut->size[0] * e->cut->size[1];
+  r.widest = e->cut->size[2];
+  for (size_t i = 0; i < e->at->n_sources; i++)
+    r.widest = i ? tsr_max_u64(r.widest, e->at->source[i]) : e->at->source[i];
   if (!e->at->n_sources) {
     columns(&r, base, e->cut->size[2]);
     return;
   }
   for (size_t i = 0; i < e->at->n_sources; i++) { /* sources lie behind one another */
-    if (i) {
-      tsri_emit_drain(e, TSR_UNIT_LOAD, TSR_BUF_A);
-      tsri_emit_drain(e, TSR_UNIT_VECTOR, TSR_BUF_C);
-    }
     columns(&r, base, e->at->source[i]);
     base += rows * e->at->source[i] * e->at->bytes[TSR_LOWER_FMT_A];
     r.from_n += e->at->source[i];
+    uint64_t tiles = r.loads * r.trips[L_G] * r.trips[L_M];
+    for (int b = 0; b < 3; b++) r.next[b] = (r.next[b] + tiles) % e->at->slots[b];
   }
 }
