@@ -23,16 +23,17 @@ enum { X_G, X_R, X_M, X_N };
 enum { T_Q, T_K, T_V, T_O, T_S, T_KF, T_P, T_VF, T_OF, T_PLACE_Q, T_PLACE_K, T_SIN };
 enum { P_Q, P_K, P_V, P_D, P_S, P_P, P_O, P_MAX, P_OLD, P_SUM, P_MASK, P_PLACE_Q, P_PLACE_K };
 enum { /* semaphores */
-  V_FULL = TSRI_SEM_OWN,
-  Q_SEEN, /* the vector unit may read a tile of queries */
-  S_FULL,
-  P_FULL,
-  O_FULL,
-  PLACES_FULL,
-  PHASE, /* what the phase before stored is in memory */
-  HEAD,
-  SCORES_FULL, /* plain: the vector unit's tiles; the tile has its own, being ahead or behind */
-  O_FREE       /* plain: slots of c for results */
+       V_FULL = TSRI_SEM_OWN,
+       Q_SEEN, /* the vector unit may read a tile of queries */
+       S_FULL,
+       P_FULL,
+       O_FULL,
+       PLACES_FULL,
+       PHASE, /* what the phase before stored is in memory */
+       HEAD,
+       SCORES_FULL, /* plain: the vector unit's tiles; the tile has its own, being ahead or
+                       behind */
+       O_FREE       /* plain: slots of c for results */
 };
 enum { ROWS = 1 << TSR_AXIS_OW, COLS = 1 << TSR_AXIS_N };
 enum { SIDE_MAX = 512 };
@@ -98,8 +99,8 @@ static bool fits_plain(const struct tsr_op *op, const struct tsr_lower_at *at, u
                        uint64_t tn, bool resident) {
   struct room r;
   room_of(op, at, tm, tn, &r);
-  uint64_t kv = resident ? op->n * op->k * at->bytes[TSR_LOWER_FMT_B]
-                         : at->slots[TSR_BUF_B] * r.kv;
+  uint64_t kv =
+      resident ? op->n * op->k * at->bytes[TSR_LOWER_FMT_B] : at->slots[TSR_BUF_B] * r.kv;
   return r.q <= at->slot_bytes[TSR_BUF_A] && r.p <= at->slot_bytes[TSR_BUF_A] &&
          kv <= total(at, TSR_BUF_B) && r.s <= at->slot_bytes[TSR_BUF_C] &&
          r.o <= at->slot_bytes[TSR_BUF_C] && softmax_rows(op, at) > 0;
@@ -142,10 +143,11 @@ static enum tsr_status refuse(const struct tsr_op *op, const struct tsr_lower_at
                       "attn_pv",
                       op->name);
   if (plain && op->attr.causal)
-    return tsr_err_at(err, TSR_INPUT, &op->pos,
-                      "layer '%s' (attention): a causal mask; expected 'attention: tiled' of the "
-                      "machine, or no mask",
-                      op->name);
+    return tsr_err_at(
+        err, TSR_INPUT, &op->pos,
+        "layer '%s' (attention): a causal mask; expected 'attention: tiled' of the "
+        "machine, or no mask",
+        op->name);
   return TSR_OK;
 }
 
@@ -166,8 +168,8 @@ enum tsr_status tsri_attention_cut(const struct tsr_op *op, const struct tsr_low
   struct room r;
   room_of(op, at, 1, 1, &r);
   if (at->attention == TSR_ATTENTION_PLAIN && !softmax_rows(op, at))
-    return tsri_no_fit(op, "a row of scores with its softmax", op->n * 8,
-                       total(at, TSR_BUF_C), "c", err);
+    return tsri_no_fit(op, "a row of scores with its softmax", op->n * 8, total(at, TSR_BUF_C),
+                       "c", err);
   return tsri_no_fit(op, "a query, a key and a value with their result",
                      at->slots[TSR_BUF_C] * r.d + r.s + r.o + 3 * r.row, total(at, TSR_BUF_C),
                      "c", err);
@@ -182,13 +184,12 @@ struct attention {
 };
 
 /* Queries or results [kv head][head][m][width] of the core's part. */
-static void heads(struct attention *x, int t, enum tsr_lower_fmt fmt, int tensor, uint64_t width,
-                  uint64_t tile_m, int loop_m, uint64_t tile_w, int loop_w) {
+static void heads(struct attention *x, int t, enum tsr_lower_fmt fmt, int tensor,
+                  uint64_t width, uint64_t tile_m, int loop_m, uint64_t tile_w, int loop_w) {
   struct tsri_emit *e = x->e;
   const uint64_t *all = e->cut->size;
   uint64_t head = all[X_M] * width;
-  uint64_t first =
-      (x->from[X_G] * all[X_R] + x->from[X_R]) * head + x->from[X_M] * width;
+  uint64_t first = (x->from[X_G] * all[X_R] + x->from[X_R]) * head + x->from[X_M] * width;
   tsri_emit_tensor(e, t, fmt, e->at->base_bytes[tensor] + first * e->at->bytes[fmt]);
   tsri_emit_dim(e, t, fmt, 0, x->size[X_G], all[X_R] * head, 1);
   tsri_emit_dim(e, t, fmt, 1, x->size[X_R], head, 1);
@@ -278,7 +279,7 @@ static void begin(struct attention *x, uint64_t core) {
     x->tile[i] = tsr_min_u64(e->cut->tile[i], x->size[i]);
     x->trips[i] = tsr_ceil_div(x->size[i], x->tile[i]);
   }
-  const enum tsr_lower_fmt fmts[] = {TSR_LOWER_FMT_A, TSR_LOWER_FMT_B, TSR_LOWER_FMT_ACC,
+  const enum tsr_lower_fmt fmts[] = {TSR_LOWER_FMT_A,   TSR_LOWER_FMT_B,    TSR_LOWER_FMT_ACC,
                                      TSR_LOWER_FMT_OUT, TSR_LOWER_FMT_FP32, TSR_LOWER_FMTS};
   tsri_emit_formats(e, fmts);
   describe(x);
@@ -560,8 +561,7 @@ static void plain(struct attention *x) {
   heads(x, T_PLACE_Q, TSR_LOWER_FMT_OUT, TSR_LOWER_X0, x->size[X_N], x->tile[X_M], L_I,
         x->tile[X_N], L_J);
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_A, (int64_t)e->at->slots[TSR_BUF_A]);
-  TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_B,
-            x->resident ? 1 : (int64_t)e->at->slots[TSR_BUF_B]);
+  TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_B, x->resident ? 1 : (int64_t)e->at->slots[TSR_BUF_B]);
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_C, (int64_t)e->at->slots[TSR_BUF_C]);
   TSRI_EMIT(e, SEM, O_FREE, (int64_t)e->at->slots[TSR_BUF_C]);
   TSRI_EMIT(e, SEM, HEAD, 1);
@@ -581,10 +581,8 @@ static void plain(struct attention *x) {
 }
 
 void tsri_attention_lower(struct tsri_emit *e, uint64_t core) {
-  struct attention x = {.e = e,
-                        .d = e->op->k,
-                        .resident = e->cut->resident,
-                        .causal = e->op->attr.causal};
+  struct attention x = {
+      .e = e, .d = e->op->k, .resident = e->cut->resident, .causal = e->op->attr.causal};
   begin(&x, core);
   if (e->at->attention == TSR_ATTENTION_PLAIN)
     plain(&x);

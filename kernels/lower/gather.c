@@ -13,7 +13,7 @@ enum { TILES = 4 };
 
 struct gather {
   struct tsri_emit *e;
-  uint64_t k;       /* rows that make one */
+  uint64_t k; /* rows that make one */
   bool weights;
   uint64_t table, index_base, table_base;
   enum tsr_lower_fmt fmt;
@@ -44,8 +44,8 @@ static void look(const struct tsr_op *op, const struct tsr_lower_at *at, struct 
 static uint64_t list_bytes(const struct gather *x, const struct tsr_lower_at *at, uint64_t tm) {
   return tsri_align(tm * x->k * at->bytes[TSR_LOWER_FMT_INT32]);
 }
-static uint64_t product_bytes(const struct gather *x, const struct tsr_lower_at *at, uint64_t tm,
-                              uint64_t tn) {
+static uint64_t product_bytes(const struct gather *x, const struct tsr_lower_at *at,
+                              uint64_t tm, uint64_t tn) {
   return x->weights ? tsri_align(tm * x->k * tn * at->bytes[TSR_LOWER_FMT_ACC]) : 0;
 }
 static uint64_t result_bytes(const struct tsr_lower_at *at, uint64_t tm, uint64_t tn) {
@@ -54,11 +54,12 @@ static uint64_t result_bytes(const struct tsr_lower_at *at, uint64_t tm, uint64_
 
 static bool fits(const struct gather *x, const struct tsr_lower_at *at, uint64_t tm,
                  uint64_t tn) {
-  uint64_t b = list_bytes(x, at, tm) +
-               (x->weights ? tm * x->k * at->bytes[TSR_LOWER_FMT_B] : 0);
+  uint64_t b =
+      list_bytes(x, at, tm) + (x->weights ? tm * x->k * at->bytes[TSR_LOWER_FMT_B] : 0);
   uint64_t c = at->slots[TSR_BUF_C] * result_bytes(at, tm, tn) + product_bytes(x, at, tm, tn);
   return tm * x->k * tn * at->bytes[x->fmt] <= at->slot_bytes[TSR_BUF_A] &&
-         b <= at->slot_bytes[TSR_BUF_B] && c <= at->slots[TSR_BUF_C] * at->slot_bytes[TSR_BUF_C];
+         b <= at->slot_bytes[TSR_BUF_B] &&
+         c <= at->slots[TSR_BUF_C] * at->slot_bytes[TSR_BUF_C];
 }
 
 /* Whole tiles of rows: the largest divisor of m that fits, where groups follow each other. */
@@ -72,7 +73,8 @@ static uint64_t rows_of(const struct gather *x, const struct tsr_lower_at *at, u
 }
 
 enum tsr_status tsri_gather_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
-                                uint64_t cores, struct tsr_lower_cut *cut, struct tsr_err *err) {
+                                uint64_t cores, struct tsr_lower_cut *cut,
+                                struct tsr_err *err) {
   struct gather x;
   look(op, at, &x);
   cut->size[0] = op->count;
@@ -209,7 +211,7 @@ void tsri_gather_lower(struct tsri_emit *e, uint64_t core) {
   x.tm = e->cut->tile[1];
   x.tn = e->cut->tile[2];
   x.parts = e->cut->parts;
-  const enum tsr_lower_fmt fmts[] = {TSR_LOWER_FMT_A, TSR_LOWER_FMT_B, TSR_LOWER_FMT_ACC,
+  const enum tsr_lower_fmt fmts[] = {TSR_LOWER_FMT_A,   TSR_LOWER_FMT_B,     TSR_LOWER_FMT_ACC,
                                      TSR_LOWER_FMT_OUT, TSR_LOWER_FMT_INT32, TSR_LOWER_FMTS};
   tsri_emit_formats(e, fmts);
   for (int b = 0; b < 3; b++) TSRI_EMIT(e, SEM, TSRI_FREE + b, (int64_t)e->at->slots[b]);

@@ -9,27 +9,29 @@
 const char *const tsr_attention_names[] = {"tiled", "plain", NULL};
 
 struct family {
-  enum tsr_status (*cut)(const struct tsr_op *op, const struct tsr_lower_at *at,
-                         uint64_t cores, struct tsr_lower_cut *cut, struct tsr_err *err);
+  enum tsr_status (*cut)(const struct tsr_op *op, const struct tsr_lower_at *at, uint64_t cores,
+                         struct tsr_lower_cut *cut, struct tsr_err *err);
   void (*lower)(struct tsri_emit *e, uint64_t core);
   const char *way, *axes[4];
 };
 
 static const struct family *family_of(const struct tsr_op *op) {
-  static const struct family rows = {tsri_rows_cut, tsri_rows_lower, "rows",
-                                     {"count", "rows", "cols"}};
-  static const struct family each = {tsri_rows_cut, tsri_rows_lower, "each",
-                                     {"count", "rows", "cols"}};
-  static const struct family copy = {tsri_rows_cut, tsri_rows_lower, "copy",
-                                     {"count", "rows", "cols"}};
+  static const struct family rows = {
+      tsri_rows_cut, tsri_rows_lower, "rows", {"count", "rows", "cols"}};
+  static const struct family each = {
+      tsri_rows_cut, tsri_rows_lower, "each", {"count", "rows", "cols"}};
+  static const struct family copy = {
+      tsri_rows_cut, tsri_rows_lower, "copy", {"count", "rows", "cols"}};
   static const struct family topk = {tsri_topk_cut, tsri_topk_lower, "rows", {"rows", "cols"}};
-  static const struct family window = {tsri_window_cut, tsri_window_lower, "window",
-                                       {"images", "oh", "ow", "channels"}};
-  static const struct family transpose = {tsri_transpose_cut, tsri_transpose_lower, "tiles",
-                                          {"count", "rows", "cols"}};
-  static const struct family gather = {tsri_gather_cut, tsri_gather_lower, "gather",
-                                       {"count", "rows", "cols"}};
-  static const struct family attention = {tsri_attention_cut, tsri_attention_lower, "attention",
+  static const struct family window = {
+      tsri_window_cut, tsri_window_lower, "window", {"images", "oh", "ow", "channels"}};
+  static const struct family transpose = {
+      tsri_transpose_cut, tsri_transpose_lower, "tiles", {"count", "rows", "cols"}};
+  static const struct family gather = {
+      tsri_gather_cut, tsri_gather_lower, "gather", {"count", "rows", "cols"}};
+  static const struct family attention = {tsri_attention_cut,
+                                          tsri_attention_lower,
+                                          "attention",
                                           {"kv heads", "heads", "queries", "keys"}};
   if (op->kind == TSR_OP_TOPK) return &topk;
   if (op->kind == TSR_OP_TRANSPOSE) return &transpose;
@@ -54,8 +56,8 @@ static void extra(const struct tsr_op *op, const struct tsr_lower_at *at,
     x[0] = (struct tsr_lower_tensor){m * k * count, TSR_LOWER_FMT_INT32, TSR_CONTENT_RESULT, n};
     x[1] = (struct tsr_lower_tensor){n, TSR_LOWER_FMT_FP32, TSR_CONTENT_COUNT, 0};
   } else if (op->kind == TSR_OP_MOE_SCATTER) {
-    x[0] = (struct tsr_lower_tensor){m * k * count, TSR_LOWER_FMT_INT32, TSR_CONTENT_INDEX,
-                                     m * k};
+    x[0] =
+        (struct tsr_lower_tensor){m * k * count, TSR_LOWER_FMT_INT32, TSR_CONTENT_INDEX, m * k};
   } else if (plain) {
     x[0] = (struct tsr_lower_tensor){m * n * count, TSR_LOWER_FMT_OUT, TSR_CONTENT_SCRATCH, 0};
     x[1] = (struct tsr_lower_tensor){m * n * count, TSR_LOWER_FMT_A, TSR_CONTENT_SCRATCH, 0};
@@ -69,22 +71,23 @@ enum tsr_status tsr_lower_op_tensors(const struct tsr_op *op, const struct tsr_l
                                      struct tsr_err *err) {
   static const enum tsr_lower_fmt fmt[] = {TSR_LOWER_FMT_A, TSR_LOWER_FMT_B, TSR_LOWER_FMT_OUT};
   uint64_t elems[3], most;
-  if (!tsr_op_elems(op, &elems[0], &elems[1], &elems[2]) ||
-      !tsr_mul_u64(op->m, op->n, &most) || !tsr_mul_u64(most, op->k, &most) ||
-      !tsr_mul_u64(most, op->count, &most) || most >> 56)
-    return tsr_err_at(err, TSR_INPUT, &op->pos,
-                      "the tensors of layer '%s' pass 2^56 elements; expected smaller m, n, k or "
-                      "count",
-                      op->name);
+  if (!tsr_op_elems(op, &elems[0], &elems[1], &elems[2]) || !tsr_mul_u64(op->m, op->n, &most) ||
+      !tsr_mul_u64(most, op->k, &most) || !tsr_mul_u64(most, op->count, &most) || most >> 56)
+    return tsr_err_at(
+        err, TSR_INPUT, &op->pos,
+        "the tensors of layer '%s' pass 2^56 elements; expected smaller m, n, k or "
+        "count",
+        op->name);
   memset(t, 0, TSR_LOWER_TENSORS * sizeof *t);
   for (int i = 0; i < 3; i++)
     t[i] = (struct tsr_lower_tensor){
         elems[i], fmt[i], i == TSR_LOWER_OUT ? TSR_CONTENT_RESULT : TSR_CONTENT_DATA, 0};
   int index = op->kind == TSR_OP_EMBEDDING ? TSR_LOWER_A : TSR_LOWER_B;
-  if (op->kind == TSR_OP_EMBEDDING || op->kind == TSR_OP_GATHER || op->kind == TSR_OP_MOE_GATHER)
-    t[index] = (struct tsr_lower_tensor){
-        elems[index], TSR_LOWER_FMT_INT32, TSR_CONTENT_INDEX,
-        op->kind == TSR_OP_MOE_GATHER ? op->m / op->k : op->attr.table};
+  if (op->kind == TSR_OP_EMBEDDING || op->kind == TSR_OP_GATHER ||
+      op->kind == TSR_OP_MOE_GATHER)
+    t[index] = (struct tsr_lower_tensor){elems[index], TSR_LOWER_FMT_INT32, TSR_CONTENT_INDEX,
+                                         op->kind == TSR_OP_MOE_GATHER ? op->m / op->k
+                                                                       : op->attr.table};
   extra(op, at, &t[TSR_LOWER_X0]);
   return TSR_OK;
 }

@@ -59,20 +59,20 @@ struct tsr_lower_at {
   uint32_t bytes[TSR_LOWER_FMTS]; /* of an element */
   uint32_t rate;                  /* attention: products per array element and cycle */
   enum tsr_attention attention;
-  bool integers;     /* a format of a, b is one of integers */
-  size_t n_sources;  /* concat: columns of each source; 0: one */
+  bool integers;    /* a format of a, b is one of integers */
+  size_t n_sources; /* concat: columns of each source; 0: one */
   uint64_t source[TSR_LOWER_SOURCES];
 };
 
 /* How an operator is cut into tiles and among cores. */
 struct tsr_lower_cut {
   uint32_t cores;
-  int axis;          /* cores divide axis number `axis` of size[] in chunks */
+  int axis; /* cores divide axis number `axis` of size[] in chunks */
   uint64_t chunk;
-  uint64_t size[4];  /* of the operator, outer to inner (a family's own axes) … */
-  uint64_t tile[4];  /* … and of a tile */
-  uint64_t parts;    /* columns are cut in so many tiles: rows take several passes */
-  bool resident;     /* attention: keys and values of a head stay in scratchpad b */
+  uint64_t size[4]; /* of the operator, outer to inner (a family's own axes) … */
+  uint64_t tile[4]; /* … and of a tile */
+  uint64_t parts;   /* columns are cut in so many tiles: rows take several passes */
+  bool resident;    /* attention: keys and values of a head stay in scratchpad b */
 };
 
 /* Which tensors there are (elements without the epilogue's, all counts). */
@@ -81,7 +81,8 @@ enum tsr_status tsr_lower_op_tensors(const struct tsr_op *op, const struct tsr_l
                                      struct tsr_err *err);
 /* Cuts the operator among at most `cores` cores. */
 enum tsr_status tsr_lower_op_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
-                                 uint64_t cores, struct tsr_lower_cut *cut, struct tsr_err *err);
+                                 uint64_t cores, struct tsr_lower_cut *cut,
+                                 struct tsr_err *err);
 /* The program of one of cut->cores cores.  *out is empty before; transferred. */
 enum tsr_status tsr_lower_op(const struct tsr_op *op, const struct tsr_lower_at *at,
                              const struct tsr_lower_cut *cut, uint64_t core,

@@ -18,12 +18,17 @@ enum { TILE_ELEMS = 4096, TILES = 4 }; /* a tile is not smaller, tiles of a core
 #define EACH TSR_STEP_EACH
 #define AGAIN TSR_STEP_AGAIN
 #define END TSR_STEP_END
-#define S(pass, when, op, d, a, b, bc, imm)                                               \
-  {pass,           when,           TSR_VEC_##op,  TSR_STEP_##d, TSR_STEP_##a, TSR_STEP_##b, \
-   TSR_BC_##bc, TSR_STEP_##imm}
-#define REDUCTION(kind, imm)                                                                 \
-  {TSR_OP_##kind, 2,                                                                         \
-   {S(0, EACH, kind, R0, A, NONE, NONE, imm), S(0, END, COPY, D, R0, NONE, NONE, ZERO)}}
+#define S(pass, when, op, d, a, b, bc, imm)                                          \
+  {                                                                                  \
+    pass, when, TSR_VEC_##op, TSR_STEP_##d, TSR_STEP_##a, TSR_STEP_##b, TSR_BC_##bc, \
+        TSR_STEP_##imm                                                               \
+  }
+#define REDUCTION(kind, imm)                                                             \
+  {                                                                                      \
+    TSR_OP_##kind, 2, {                                                                  \
+      S(0, EACH, kind, R0, A, NONE, NONE, imm), S(0, END, COPY, D, R0, NONE, NONE, ZERO) \
+    }                                                                                    \
+  }
 
 static const struct list {
   enum tsr_op_kind kind;
@@ -38,10 +43,11 @@ static const struct list {
     {TSR_OP_LAYERNORM,
      10,
      {S(0, EACH, ROWMEAN, R0, A, NONE, NONE, INV_N), S(1, EACH, SUB, T0, A, R0, COL, ZERO),
-      S(1, EACH, ROWSUMSQ, R1, T0, NONE, NONE, ZERO), S(1, END, MULI, R1, R1, NONE, NONE, INV_N),
-      S(1, END, ADDI, R1, R1, NONE, NONE, EPS), S(1, END, RSQRT, R1, R1, NONE, NONE, ZERO),
-      S(2, AGAIN, SUB, T0, A, R0, COL, ZERO), S(2, EACH, MUL, T0, T0, R1, COL, ZERO),
-      S(2, EACH, MUL, T0, T0, B, ROW, ZERO), S(2, EACH, ADD, D, T0, B1, ROW, ZERO)}},
+      S(1, EACH, ROWSUMSQ, R1, T0, NONE, NONE, ZERO),
+      S(1, END, MULI, R1, R1, NONE, NONE, INV_N), S(1, END, ADDI, R1, R1, NONE, NONE, EPS),
+      S(1, END, RSQRT, R1, R1, NONE, NONE, ZERO), S(2, AGAIN, SUB, T0, A, R0, COL, ZERO),
+      S(2, EACH, MUL, T0, T0, R1, COL, ZERO), S(2, EACH, MUL, T0, T0, B, ROW, ZERO),
+      S(2, EACH, ADD, D, T0, B1, ROW, ZERO)}},
     {TSR_OP_RMSNORM,
      6,
      {S(0, EACH, ROWSUMSQ, R0, A, NONE, NONE, ZERO), S(0, END, MULI, R0, R0, NONE, NONE, INV_N),
@@ -82,17 +88,19 @@ size_t tsr_lower_op_steps(const struct tsr_op *op, struct tsr_vector_step out[TS
   int vec = tsr_vec_find(tsr_op_kind_name(op->kind)); /* one operation has its name */
   TSR_CHECK(vec >= 0);
   bool second = tsr_vec_info((unsigned)vec)->sources > 1;
-  out[0] = (struct tsr_vector_step){.op = (uint8_t)vec,
-                                    .d = TSR_STEP_D,
-                                    .a = TSR_STEP_A,
-                                    .b = second ? TSR_STEP_B : TSR_STEP_NONE,
-                                    .bc = (uint8_t)(second ? meets(op->attr.with) : TSR_BC_NONE)};
+  out[0] =
+      (struct tsr_vector_step){.op = (uint8_t)vec,
+                               .d = TSR_STEP_D,
+                               .a = TSR_STEP_A,
+                               .b = second ? TSR_STEP_B : TSR_STEP_NONE,
+                               .bc = (uint8_t)(second ? meets(op->attr.with) : TSR_BC_NONE)};
   return 1;
 }
 
 uint32_t tsr_lower_op_imm(const struct tsr_op *op, enum tsr_step_imm imm) {
   float v = imm == TSR_STEP_INV_N ? (float)(1.0 / (double)op->n)
-                                  : imm == TSR_STEP_EPS ? (float)op->attr.eps : 0.0f;
+            : imm == TSR_STEP_EPS ? (float)op->attr.eps
+                                  : 0.0f;
   uint32_t bits;
   memcpy(&bits, &v, sizeof bits);
   return bits;
@@ -105,7 +113,8 @@ static enum tsr_op_shape shape_b(const struct tsr_op *op) {
   static const enum tsr_op_shape by_with[TSR_WITH_COUNT_] = {[TSR_WITH_FULL] = TSR_SHAPE_MN,
                                                              [TSR_WITH_ROW] = TSR_SHAPE_N,
                                                              [TSR_WITH_COL] = TSR_SHAPE_M,
-                                                             [TSR_WITH_SCALAR] = TSR_SHAPE_WITH};
+                                                             [TSR_WITH_SCALAR] =
+                                                                 TSR_SHAPE_WITH};
   enum tsr_op_shape s = tsr_op_kind_info(op->kind)->b;
   return s == TSR_SHAPE_WITH ? by_with[op->attr.with] : s;
 }
@@ -233,8 +242,8 @@ enum tsr_status tsri_rows_cut(const struct tsr_op *op, const struct tsr_lower_at
     tn = largest(op, at, &u, 1, 0, false, n);
     if (tn < 2)
       return tsri_no_fit(op, "two elements of a row with what leads to the result",
-                         bytes_c(at, &u, 1, 2), at->slots[TSR_BUF_C] * at->slot_bytes[TSR_BUF_C],
-                         "c", err);
+                         bytes_c(at, &u, 1, 2),
+                         at->slots[TSR_BUF_C] * at->slot_bytes[TSR_BUF_C], "c", err);
     tn = cut_columns(at, n, tn, &cut->parts);
   }
   cut->tile[0] = 1;
@@ -400,8 +409,7 @@ static void pass(struct rows *r, unsigned number) {
   for (size_t i = 0; i < u->n; i++) {
     if (!takes(r, &u->step[i], number, false)) continue;
     step(r, &u->step[i]);
-    if (i == last_a)
-      tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_A, TSR_WHEN_READ);
+    if (i == last_a) tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_A, TSR_WHEN_READ);
   }
   if (b) tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_B, TSR_WHEN_READ);
   TSRI_EMIT(e, END, L_N);

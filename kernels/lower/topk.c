@@ -12,10 +12,10 @@ enum { T_A, T_COUNT, T_D, T_X };
 enum { P_A, P_COUNT, P_D, P_X, P_WORK, P_TEMP, P_MAX };
 enum { TILES = 4, COLS_MAX = 1 << 24 };
 enum { /* fp32 codes */
-  TWO_127 = 0x7f000000,
-  MINUS_TWO_30 = (int)0xce800000u,
-  MINUS_TWO_127 = (int)0xff000000u,
-  ONE = 0x3f800000
+       TWO_127 = 0x7f000000,
+       MINUS_TWO_30 = (int)0xce800000u,
+       MINUS_TWO_127 = (int)0xff000000u,
+       ONE = 0x3f800000
 };
 
 /* A slot of c: values, then columns. */

@@ -47,7 +47,8 @@ static void grow(const struct tsr_op *op, const struct tsr_lower_at *at, uint64_
 }
 
 enum tsr_status tsri_window_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
-                                uint64_t cores, struct tsr_lower_cut *cut, struct tsr_err *err) {
+                                uint64_t cores, struct tsr_lower_cut *cut,
+                                struct tsr_err *err) {
   const struct tsr_conv *v = &op->conv;
   const uint64_t size[4] = {v->batch, v->out_h, v->out_w, v->in_c};
   memcpy(cut->size, size, sizeof size);
@@ -81,7 +82,8 @@ static void pool_tensors(struct window *w) {
                        (w->from[X_B] * v->in_h * line + w->from[X_C]) * e->at->bytes[fa]);
   tsri_emit_dim(e, T_A, fa, 0, w->size[X_B], v->in_h * line, 1);
   tsri_emit_dim(e, T_A, fa, 1, v->in_h, line, span(tile[X_OH], v->stride_h, v->k_h, v->dil_h));
-  tsri_emit_dim(e, T_A, fa, 2, v->in_w, v->in_c, span(tile[X_OW], v->stride_w, v->k_w, v->dil_w));
+  tsri_emit_dim(e, T_A, fa, 2, v->in_w, v->in_c,
+                span(tile[X_OW], v->stride_w, v->k_w, v->dil_w));
   tsri_emit_dim(e, T_A, fa, 3, w->size[X_C], 1, tile[X_C]);
   int64_t start_h = (int64_t)(w->from[X_OH] * v->stride_h) - (int64_t)v->pad_t;
   if (start_h) TSRI_EMIT(e, START, T_A, 1, start_h);
@@ -194,7 +196,8 @@ void tsri_transpose_lower(struct tsri_emit *e, uint64_t core) {
   tsri_emit_tensor(e, T_A, TSR_LOWER_FMT_A,
                    e->at->base_bytes[TSR_LOWER_A] + first * e->at->bytes[TSR_LOWER_FMT_A]);
   tsri_emit_tensor(e, T_D, TSR_LOWER_FMT_OUT,
-                   e->at->base_bytes[TSR_LOWER_OUT] + first_d * e->at->bytes[TSR_LOWER_FMT_OUT]);
+                   e->at->base_bytes[TSR_LOWER_OUT] +
+                       first_d * e->at->bytes[TSR_LOWER_FMT_OUT]);
   for (int x = 0; x < 3; x++) {
     TSRI_EMIT(e, AXIS, axes[x], x, (int64_t)size[x], (int64_t)tile[x]);
     tsri_emit_dim(e, T_A, TSR_LOWER_FMT_A, x, size[x], stride[x], tile[x]);

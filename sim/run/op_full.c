@@ -97,7 +97,8 @@ static uint64_t address(const struct layer *l, int t) {
 static void number(const struct layer *l, int t, uint64_t i, uint8_t *to) {
   const struct tsr_op *op = l->d.l->op;
   uint64_t v = i;
-  if (l->d.tensor[t].content == TSR_CONTENT_PLACES) v = i < op->m ? op->n - op->m + i : i - op->m;
+  if (l->d.tensor[t].content == TSR_CONTENT_PLACES)
+    v = i < op->m ? op->n - op->m + i : i - op->m;
   float x = (float)v;
   memcpy(to + i * sizeof x, &x, sizeof x);
 }
@@ -198,16 +199,17 @@ static enum tsr_status complete(const struct tsri_op_full *f, const struct layer
 
 static enum tsr_status equal(const struct layer *l, struct tsr_err *err) {
   if (!l->wrong) return TSR_OK;
-  return tsr_err_set(err, TSR_SIM,
-                     "layer '%s': the program's result is not the operator's in %" PRIu64
-                     " elements, the first at %s%" PRIu64 ": expected code 0x%" PRIx64
-                     ", got 0x%" PRIx64,
-                     l->d.l->op->name, l->wrong, l->tensor == TSR_LOWER_OUT ? "" : "column number ",
-                     l->first, l->want, l->got);
+  return tsr_err_set(
+      err, TSR_SIM,
+      "layer '%s': the program's result is not the operator's in %" PRIu64
+      " elements, the first at %s%" PRIu64 ": expected code 0x%" PRIx64 ", got 0x%" PRIx64,
+      l->d.l->op->name, l->wrong, l->tensor == TSR_LOWER_OUT ? "" : "column number ", l->first,
+      l->want, l->got);
 }
 
 static enum tsr_status row(const struct layer *l, struct tsr_arena *arena,
-                           const struct tsr_run_numeric **rows, size_t *n, struct tsr_err *err) {
+                           const struct tsr_run_numeric **rows, size_t *n,
+                           struct tsr_err *err) {
   struct tsr_run_numeric *r = tsr_arena_alloc(arena, sizeof *r);
   uint64_t *hist = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *hist);
   struct tsr_hist_edge *edges = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *edges);

@@ -103,8 +103,8 @@ static void shape_of_b(const struct tsr_op *op, uint64_t m, uint64_t n, uint64_t
   if (s == TSR_SHAPE_NONE) *rows = *cols = 0;
 }
 
-static void run_step(struct rows *r, const struct tsr_vector_step *s, uint64_t rows, uint64_t col,
-                     uint64_t cols, bool first) {
+static void run_step(struct rows *r, const struct tsr_vector_step *s, uint64_t rows,
+                     uint64_t col, uint64_t cols, bool first) {
   static const enum tsr_vec_spread spread[TSR_ISA_BCS] = {[TSR_BC_NONE] = TSR_VEC_EACH,
                                                           [TSR_BC_ROW] = TSR_VEC_COL,
                                                           [TSR_BC_COL] = TSR_VEC_ROW,
@@ -303,8 +303,9 @@ static enum tsr_status topk_values(struct work *w, struct tsr_err *err) {
 /* ---- windows ---- */
 
 /* A vector operation on one window of columns: n rows of them behind one another. */
-static void window_of(enum tsr_vec_op op, const void *codes, const struct tsr_format *fa, uint64_t n,
-                      uint64_t cols, uint32_t imm, void *d, const struct tsr_format *fd) {
+static void window_of(enum tsr_vec_op op, const void *codes, const struct tsr_format *fa,
+                      uint64_t n, uint64_t cols, uint32_t imm, void *d,
+                      const struct tsr_format *fd) {
   struct tsr_vec_job j = {.op = op,
                           .rows = 1,
                           .cols = cols,
@@ -347,7 +348,8 @@ static uint64_t collect(struct work *w, uint64_t b, uint64_t oh, uint64_t ow, vo
   for (uint64_t kh = 0; kh < v->k_h; kh++)
     for (uint64_t kw = 0; kw < v->k_w; kw++) {
       uint64_t ih = oh * v->stride_h + kh * v->dil_h, iw = ow * v->stride_w + kw * v->dil_w;
-      if (ih < v->pad_t || iw < v->pad_l || ih - v->pad_t >= v->in_h || iw - v->pad_l >= v->in_w)
+      if (ih < v->pad_t || iw < v->pad_l || ih - v->pad_t >= v->in_h ||
+          iw - v->pad_l >= v->in_w)
         continue;
       uint64_t at = (b * v->in_h + ih - v->pad_t) * v->in_w + iw - v->pad_l;
       fetch(w, TSR_LOWER_A, at * v->in_c, v->in_c, (char *)to + n++ * v->in_c * bytes);
@@ -376,7 +378,8 @@ static enum tsr_status window_values(struct work *w, struct tsr_err *err) {
     for (uint64_t oh = 0; oh < v->out_h; oh++)
       for (uint64_t ow = 0; ow < v->out_w; ow++, i += v->in_c) {
         uint64_t n = collect(w, b, oh, ow, win);
-        window_of(mean ? TSR_VEC_POOLMEAN : TSR_VEC_POOLMAX, win, fa, n, v->in_c, imm, want, fd);
+        window_of(mean ? TSR_VEC_POOLMEAN : TSR_VEC_POOLMAX, win, fa, n, v->in_c, imm, want,
+                  fd);
         result(w, TSR_LOWER_OUT, i, v->in_c, want, y + i);
       }
   return TSR_OK;
@@ -411,7 +414,8 @@ struct gather {
 
 static struct gather gather_of(const struct tsr_op *op) {
   switch (op->kind) {
-  case TSR_OP_EMBEDDING: return (struct gather){TSR_LOWER_B, TSR_LOWER_A, op->k, op->attr.table, 0};
+  case TSR_OP_EMBEDDING:
+    return (struct gather){TSR_LOWER_B, TSR_LOWER_A, op->k, op->attr.table, 0};
   case TSR_OP_MOE_SCATTER:
     return (struct gather){TSR_LOWER_A, TSR_LOWER_X0, op->k, op->m * op->k, true};
   case TSR_OP_MOE_GATHER: return (struct gather){TSR_LOWER_A, TSR_LOWER_B, 1, op->m / op->k, 0};
@@ -429,7 +433,8 @@ static enum tsr_status gather_values(struct work *w, struct tsr_err *err) {
   size_t bytes = tsr_gemm_code_bytes(ft);
   void *rows = codes_room(w, ft, some), *product = codes_room(w, d->acc, some);
   void *weight = codes_room(w, fb, x.k), *want = codes_room(w, fd, n);
-  double *t = room(w, some, sizeof *t), *by = room(w, x.k, sizeof *by), *y = room(w, n, sizeof *y);
+  double *t = room(w, some, sizeof *t), *by = room(w, x.k, sizeof *by),
+         *y = room(w, n, sizeof *y);
   uint32_t *list = room(w, x.k, sizeof *list);
   uint64_t *place = room(w, x.k, sizeof *place);
   if (w->failed) return tsr_err_nomem(err);
@@ -519,8 +524,8 @@ static void turn(const void *from, uint64_t first, uint64_t n, uint64_t width, s
                  void *to) {
   for (uint64_t i = 0; i < n; i++)
     for (uint64_t j = 0; j < width; j++)
-      memcpy((char *)to + (j * n + i) * bytes, (const char *)from + ((first + i) * width + j) * bytes,
-             bytes);
+      memcpy((char *)to + (j * n + i) * bytes,
+             (const char *)from + ((first + i) * width + j) * bytes, bytes);
 }
 
 static void add_mask(struct heads *h, struct matrix s, uint64_t key) {
@@ -654,7 +659,8 @@ static enum tsr_status attention_values(struct work *w, struct tsr_err *err) {
   const struct tsr_ref_attention exact = {m, n, k, t->causal, 0};
   for (uint64_t head = 0; !st && head < op->count; head++) {
     if (tsr_interrupted)
-      return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored", op->name);
+      return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                         op->name);
     fetch(w, TSR_LOWER_A, head * m * k, m * k, h.q);
     fetch(w, TSR_LOWER_B, head / ratio * n * k, n * k, h.k);
     fetch(w, TSR_LOWER_B, (kv + head / ratio) * n * k, n * k, h.v);

@@ -193,26 +193,37 @@ static void each_way_moves_what_it_must(void **state) {
       /* operands and the result once, in fp16 */
       {{.workload = "op:relu:m=64,n=96"}, "relu.each", 2 * 64 * 96, 2 * 64 * 96},
       {{.workload = "op:add:m=64,n=96"}, "add.each", 2 * 2 * 64 * 96, 2 * 64 * 96},
-      {{.workload = "op:layernorm:m=64,n=96"}, "layernorm.rows", 2 * (64 * 96 + 2 * 96),
+      {{.workload = "op:layernorm:m=64,n=96"},
+       "layernorm.rows",
+       2 * (64 * 96 + 2 * 96),
        2 * 64 * 96},
       /* rows that fit no scratchpad come once for each of three passes */
-      {{.workload = "op:softmax:m=8,n=4096",
-        .sets = {"sram.a.size=4KiB", "sram.c.size=8KiB"}},
-       "softmax.cut", 3 * 2 * 8 * 4096, 2 * 8 * 4096},
+      {{.workload = "op:softmax:m=8,n=4096", .sets = {"sram.a.size=4KiB", "sram.c.size=8KiB"}},
+       "softmax.cut",
+       3 * 2 * 8 * 4096,
+       2 * 8 * 4096},
       /* rows of 128 bytes by index, and the indices */
-      {{.workload = "op:embedding:m=64,n=64,table=1000"}, "embedding.gather", 64 * 128 + 64 * 4,
+      {{.workload = "op:embedding:m=64,n=64,table=1000"},
+       "embedding.gather",
+       64 * 128 + 64 * 4,
        64 * 128},
       {{.workload = "op:transpose:m=64,n=96"}, "transpose.tiles", 2 * 64 * 96, 2 * 64 * 96},
       /* queries, keys, values, results; scores and their softmax four times more */
       {{.workload = "op:attention:s=2048,d=128,heads=1", .arch = "systolic-128"},
-       "attention.tiled", 3 * 2 * S * D, 2 * S * D},
+       "attention.tiled",
+       3 * 2 * S * D,
+       2 * S * D},
       {{.workload = "op:attention:s=2048,d=128,heads=1",
         .arch = "systolic-128",
         .sets = {"attention=plain"}},
-       "attention.plain", 3 * 2 * S * D + 2 * 2 * S * S, 2 * S * D + 2 * 2 * S * S},
+       "attention.plain",
+       3 * 2 * S * D + 2 * 2 * S * S,
+       2 * S * D + 2 * 2 * S * S},
       /* two heads that share keys and values load them once */
       {{.workload = "op:attention:s=128,d=64,heads=2,kv_heads=1", .arch = "systolic-128"},
-       "attention.tiled", 2 * (2 + 2) * 128 * 64, 2 * 2 * 128 * 64},
+       "attention.tiled",
+       2 * (2 + 2) * 128 * 64,
+       2 * 2 * 128 * 64},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct op_result r;
@@ -295,8 +306,8 @@ static void cores_share_the_work(void **state) {
 static void a_program_without_a_step_is_found_out(void **state) {
   (void)state;
   /* `survive`: requests that make no difference to the result.  Attention starts its
-   * maximum from a value that the first tile of keys overwrites; topk bounds differences that only
-   * fp32 operands have. */
+   * maximum from a value that the first tile of keys overwrites; topk bounds differences that
+   * only fp32 operands have. */
   static const struct {
     const char *workload;
     uint64_t survive;
@@ -310,7 +321,8 @@ static void a_program_without_a_step_is_found_out(void **state) {
               {"op:transpose:m=9,n=40", 0},
               {"op:moe_scatter:m=9,n=16,k=2,experts=4", 0},
               {"op:attention:s_q=20,s_kv=300,d=16,heads=2", 1}};
-  static const char *const small[] = {"sram.a.size=2KiB", "sram.b.size=4KiB", "sram.c.size=4KiB"};
+  static const char *const small[] = {"sram.a.size=2KiB", "sram.b.size=4KiB",
+                                      "sram.c.size=4KiB"};
   for (size_t i = 0; i < LEN(rows); i++) {
     struct op_run x = {.workload = rows[i].workload, .values = true};
     struct op_result r;
@@ -352,8 +364,7 @@ static void what_cannot_be_done_is_refused(void **state) {
       x.sets[3] = "tile.formats.out=int8";
     }
     assert_int_equal(op_run(&x, &r, &err), TSR_INPUT);
-    if (!strstr(err.msg[0], rows[i].message))
-      fail_msg("%s: %s", rows[i].workload, err.msg[0]);
+    if (!strstr(err.msg[0], rows[i].message)) fail_msg("%s: %s", rows[i].workload, err.msg[0]);
     tsr_err_fini(&err);
   }
 }

@@ -91,9 +91,8 @@ static enum tsr_status run(struct running *b, struct tsr_err *err) {
 
 enum tsr_status op_run(const struct op_run *x, struct op_result *out, struct tsr_err *err) {
   struct running b = {.x = x, .out = out, .arena = tsr_arena_create()};
-  struct tsr_run_options o = {.arch = x->arch ? x->arch : "systolic-32",
-                              .workload = x->workload,
-                              .sets = x->sets};
+  struct tsr_run_options o = {
+      .arch = x->arch ? x->arch : "systolic-32", .workload = x->workload, .sets = x->sets};
   while (x->sets[o.n_sets]) o.n_sets++;
   *out = (struct op_result){0};
   assert_non_null(b.arena);
