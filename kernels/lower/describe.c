@@ -109,7 +109,11 @@ static void describe_slots(struct tsri_lowering *lo, int t) {
   const struct ring r = {
       t, fmt[t], elem[t], 0, lo->layout->slot_bytes[t], lo->layout->slots[t], lo->level[t]};
   describe_place(lo, t, &r);
-  TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)lo->layout->slots[t]);
+  if (lo->shared != t)
+    TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)lo->layout->slots[t]);
+  else if (lo->core == 0)
+    for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
+      TSRI_EMIT(lo, SEM, (int64_t)(TSRI_SEM_OF_CORE + c), (int64_t)lo->layout->slots[t]);
 }
 
 /* Scratchpad c of promoted sums: a ring of partial ones, behind it one of running ones. */

@@ -22,10 +22,32 @@ static void signal(struct tsri_lowering *lo, int unit, int sem, int when) {
   TSRI_EMIT(lo, SIGNAL, unit, sem, when, TSR_TO_OWN);
 }
 
+/* For all cores, when a slot is free at each. */
+static void emit_shared_load(struct tsri_lowering *lo, int t) {
+  if (lo->core) return; /* the first does it */
+  for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, (int64_t)(TSRI_SEM_OF_CORE + c), TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, t, t, TSR_TO_ALL);
+  TSRI_EMIT(lo, SIGNAL, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE, TSR_TO_ALL);
+}
+
 static void emit_load(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t) {
+    emit_shared_load(lo, t);
+    return;
+  }
   TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_FREE + t, TSR_GATE_START, 1);
   TSRI_EMIT(lo, LOAD, t, t, TSR_TO_OWN);
   signal(lo, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE);
+}
+
+/* The tile has read an operand for the last time. */
+static void emit_free(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t)
+    TSRI_EMIT(lo, SIGNAL, TSR_UNIT_TILE, (int64_t)(TSRI_SEM_OF_CORE + lo->core), TSR_WHEN_READ,
+              TSR_TO_FIRST);
+  else
+    signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + t, TSR_WHEN_READ);
 }
 
 /* The innermost: a tile of products.  What is promoted begins anew and is added up by the
@@ -81,21 +103,25 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   } else {
     emit_product(lo);
   }
-  if (a) signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_A, TSR_WHEN_READ);
-  if (b) signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_B, TSR_WHEN_READ);
+  if (a) emit_free(lo, TSR_BUF_A);
+  if (b) emit_free(lo, TSR_BUF_B);
   if (c) emit_close(lo);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
 static uint32_t level_of(const struct tsr_mapping *m, int t) {
-  static const uint32_t axes[3] = {
-      [TSR_BUF_A] = ~(1u << TSR_AXIS_N),
-      [TSR_BUF_B] = ~(1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW),
-      [TSR_BUF_C] = ~(unsigned)MASK_K};
   uint32_t level = 0;
   for (uint32_t i = 0; i < m->n_loops; i++)
-    if (axes[t] & 1u << m->loop[i].axis) level = i + 1;
+    if (tsr_mapping_follows(t, m->loop[i].axis)) level = i + 1;
   return level;
+}
+
+static int shared_operand(const struct tsri_lowering *lo) {
+  uint64_t cores = tsri_lower_cores(lo);
+  if (!lo->layout->multicast || cores < 2 || cores > TSRI_SHARING_MAX) return -1;
+  for (int t = TSR_BUF_A; t <= TSR_BUF_B; t++)
+    if (tsr_split_shares(&lo->split, t)) return t;
+  return -1;
 }
 
 /* Trips of the loops: those of the largest part, so that all cores go in step; of k as many
@@ -121,6 +147,7 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
     lo.core = core->core;
   }
   lo.part = tsr_split_part(s, &lo.split, lo.core);
+  lo.shared = shared_operand(&lo);
   count_trips(&lo);
   for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
   tsri_lower_describe(&lo);

@@ -11,6 +11,10 @@
  * accumulator's, or fp32 when promoted); when all are there, each core adds up its share of
  * the results, in ascending order of the cores, in that format.
  *
+ * An operand that all cores need alike (A where n is divided, B where m is) may be loaded by
+ * the first of them for all: each tells it when a slot is free, and it tells all when a slot
+ * is full.
+ *
  * Layout of tensors in DRAM: a plain matmul A[g][m][k], B[g][k][n], C[g][m][n]; a
  * convolution A in NHWC with groups side by side in the channels, B[g][kh][kw][c][n],
  * C in NHWC.  Partial sums of cores: one C behind the other.  Errors: TSR_NOMEM. */
@@ -27,6 +31,7 @@ struct tsr_layout {
   uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */
   uint32_t shift;         /* results are divided by 2^shift on their way out */
+  bool multicast;         /* what all cores need is loaded by the first for all */
   const char *formats[4]; /* of a, b, the accumulator, the result */
 };
 

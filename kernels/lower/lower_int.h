@@ -45,8 +45,11 @@ enum {
   TSRI_SEM_PART_FULL,
   TSRI_SEM_TOTAL_FREE, /* sums of the cores' */
   TSRI_SEM_TOTAL_FULL,
-  TSRI_SEM_PARTS
+  TSRI_SEM_PARTS,
+  TSRI_SEM_OF_CORE = 32 /* and on, of the first core: a slot of the shared operand is free at
+                           core 0, 1, … of the program's */
 };
+enum { TSRI_SHARING_MAX = TSR_ISA_SEMS - TSRI_SEM_OF_CORE }; /* cores */
 
 /* A program in the making. */
 struct tsri_lowering {
@@ -57,6 +60,7 @@ struct tsri_lowering {
   struct tsr_split split;
   uint64_t core; /* of the layer's */
   struct tsr_part part;
+  int shared;        /* operand that the first core loads for all: a or b, -1: none */
   uint32_t level[3]; /* loops around the transfers of a, b, c */
   uint64_t trips[TSR_AXIS_COUNT];
 };
@@ -72,6 +76,10 @@ uint64_t tsri_lower_size(const struct tsri_lowering *lo, enum tsr_isa_axis x);
 void tsri_lower_describe(struct tsri_lowering *lo);
 /* Elements of c that a tile holds. */
 uint64_t tsri_lower_tile_c(const struct tsr_mapping *m);
+/* Cores of the layer. */
+static inline uint64_t tsri_lower_cores(const struct tsri_lowering *lo) {
+  return tsr_split_cores(&lo->split);
+}
 /* Bytes of an element of what leaves scratchpad c. */
 uint64_t tsri_lower_sum_bytes(const struct tsri_lowering *lo);
 /* Cores whose sums along k meet in memory; 1: those of each are complete. */

@@ -20,6 +20,14 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
          x->out_bytes == y->out_bytes;
 }
 
+bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x) {
+  static const uint32_t not[3] = {
+      [TSR_BUF_A] = 1u << TSR_AXIS_N,
+      [TSR_BUF_B] = 1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW,
+      [TSR_BUF_C] = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C};
+  return !(not[tensor] & 1u << x);
+}
+
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
   return product3(s->size, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
 }

@@ -45,8 +45,10 @@ struct tsr_target {
   uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
                           uint32_t rate);
   const void *tile;
-  uint64_t promote; /* products along k of a promoted sum; 0: none is promoted */
-  uint64_t lanes;   /* of the vector unit; 0: it costs nothing */
+  uint64_t promote;  /* products along k of a promoted sum; 0: none is promoted */
+  uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
+  bool multicast;    /* what all cores of a layer need is loaded once */
+  double readers[2]; /* cores that a load of a, b serves; 0: one */
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */
@@ -101,6 +103,11 @@ static inline uint64_t tsr_split_cores(const struct tsr_split *s) {
 }
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
                                uint64_t core);
+
+/* Whether a tensor (0, 1, 2: a, b, c) has coordinates along an axis. */
+bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x);
+/* Whether all cores need the same of an operand. */
+bool tsr_split_shares(const struct tsr_split *s, int tensor);
 
 bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */

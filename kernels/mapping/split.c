@@ -69,6 +69,9 @@ static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
   if (reduces) part.out_bytes = sum_bytes(&part, t);
   tr->t = *t;
   tr->t.dram_bytes_per_cycle /= (double)tsr_split_cores(&split);
+  for (int i = TSR_BUF_A; i <= TSR_BUF_B; i++)
+    if (t->multicast && tsr_split_shares(&split, i))
+      tr->t.readers[i] = (double)tsr_split_cores(&split);
   struct tsr_mapping m;
   enum tsr_status st = tsr_mapping_template(&part, &tr->t, tr->name, &m, tr->err);
   if (st) return st;
@@ -135,6 +138,12 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   *split = tr.split;
   *out = tr.mapping;
   return TSR_OK;
+}
+
+bool tsr_split_shares(const struct tsr_split *s, int tensor) {
+  for (int i = 0; i < 2; i++)
+    if (s->parts[i] > 1 && tsr_mapping_follows(tensor, s->axis[i])) return false;
+  return true;
 }
 
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,

@@ -208,9 +208,11 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
                      tile[TSR_AXIS_N] * (s->conv ? tile[TSR_AXIS_G] : 1) * s->out_bytes};
   bool all_n = tile[TSR_AXIS_N] == z[TSR_AXIS_N];
   bool merged[3] = {all_chans, all_n, all_n && (!s->conv || tile[TSR_AXIS_G] == z[TSR_AXIS_G])};
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     out[i] = merged[i] ? burst_bytes(q->t, bytes[i])
                        : (double)bytes[i] / (double)run[i] * burst_bytes(q->t, run[i]);
+    if (i < 2 && q->t->readers[i] > 0) out[i] /= q->t->readers[i];
+  }
 }
 
 /* How often things happen under a tiling and a loop order. */

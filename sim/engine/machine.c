@@ -15,7 +15,7 @@
 
 struct root {
   uint64_t version, clock, cores;
-  int split;
+  int split, attention;
   char name[TSR_PARAM_NAME_MAX];
 };
 struct tile_own {
@@ -31,6 +31,7 @@ struct sram_own {
 };
 struct noc_own {
   int kind;
+  bool multicast;
 };
 struct dram_own {
   int model;
@@ -88,6 +89,14 @@ static const struct tsr_param root_rows[] = {
      .uncertainty = "exact",
      .doc = "what a layer's cores divide among them",
      .src = "SRC:assumed"},
+    {.key = "attention",
+     .type = TSR_PARAM_ENUM,
+     .names = tsr_attention_names,
+     .def = "tiled",
+     .offset = offsetof(struct root, attention),
+     .uncertainty = "exact",
+     .doc = "how an attention is done: scores stay on the chip, or go to memory and back",
+     .src = "SRC:dao2022"},
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
     {.key = "kind",
@@ -162,6 +171,14 @@ static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .offset = offsetof(struct noc_own, kind),
                                              .uncertainty = "exact",
                                              .doc = "interconnect between cores and memory",
+                                             .src = "SRC:assumed"},
+                                            {.key = "multicast",
+                                             .type = TSR_PARAM_BOOL,
+                                             .def = "true",
+                                             .offset = offsetof(struct noc_own, multicast),
+                                             .uncertainty = "exact",
+                                             .doc = "what all cores of a layer need comes from "
+                                                    "memory once, where there is an interconnect",
                                              .src = "SRC:assumed"},
                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
@@ -545,10 +562,13 @@ static enum tsr_status expand(struct reading *r) {
   m->clock_hz = root->clock;
   m->cores = root->cores;
   m->split = (enum tsr_split_kind)root->split;
+  m->attention = (enum tsr_attention)root->attention;
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
+  const struct noc_own *noc = own_of(r, SEC_NOC);
+  m->multicast = noc->kind && noc->multicast;
   m->unified = ((const struct sram_own *)own_of(r, SEC_SRAM))->unified;
   memcpy(m->format_a, tile->a, sizeof m->format_a);
   memcpy(m->format_b, tile->b, sizeof m->format_b);

@@ -252,7 +252,7 @@ static void malformed_structures_are_refused(void **state) {
       {2, {I(PLACE, 16, 0, 0, 1, 0, 1), H}, "operand", "instruction 0"},
       {2, {I(PLACE, 0, 3, 0, 1, 0, 1), H}, "operand", "instruction 0"},
       {2, {I(FEED, 0, 0, 8, 1), H}, "operand", "instruction 0"},
-      {2, {I(SEM, 64, 1), H}, "operand", "instruction 0"},
+      {2, {I(SEM, 256, 1), H}, "operand", "instruction 0"},
       {2, {I(SEM, 0, -1), H}, "operand", "instruction 0"},
       {2, {I(SEM, 0, 65536), H}, "operand", "instruction 0"},
       {3, {I(LOOP, 16, 1), I(END, 16), H}, "operand", "instruction 0"},
