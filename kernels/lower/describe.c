@@ -83,16 +83,11 @@ static void describe_formats(struct tsri_lowering *lo) {
   for (int f = TSRI_FMT_A; f <= TSRI_FMT_OUT; f++)
     TSRI_EMIT(lo, FORMAT, f, tsr_isa_name(lo->p, lo->layout->formats[f]));
   if (lo->m->promoted) TSRI_EMIT(lo, FORMAT, TSRI_FMT_SUM, tsr_isa_name(lo->p, "fp32"));
+  if (lo->m->scaled)
+    TSRI_EMIT(lo, FORMAT, TSRI_FMT_SCALE, tsr_isa_name(lo->p, lo->layout->scale_format));
 }
 
-/* A ring of buffers: the n-th transfer inside `level` loops uses the n-th of them. */
-struct ring {
-  int buf, fmt;
-  uint64_t elem, base, slot, slots;
-  uint32_t level;
-};
-
-static void describe_place(struct tsri_lowering *lo, int place, const struct ring *r) {
+void tsri_lower_place(struct tsri_lowering *lo, int place, const struct tsri_ring *r) {
   uint64_t wrap = r->slot * r->slots, step = r->slot;
   TSRI_EMIT(lo, PLACE, place, r->buf, r->fmt, (int64_t)r->elem, (int64_t)r->base,
             (int64_t)wrap);
@@ -106,9 +101,9 @@ static void describe_place(struct tsri_lowering *lo, int place, const struct rin
 static void describe_slots(struct tsri_lowering *lo, int t) {
   static const int fmt[3] = {TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC};
   const uint64_t elem[3] = {lo->s->a_bytes, lo->s->b_bytes, lo->s->acc_bytes};
-  const struct ring r = {
+  const struct tsri_ring r = {
       t, fmt[t], elem[t], 0, lo->layout->slot_bytes[t], lo->layout->slots[t], lo->level[t]};
-  describe_place(lo, t, &r);
+  tsri_lower_place(lo, t, &r);
   if (lo->shared != t)
     TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)lo->layout->slots[t]);
   else if (lo->core == 0)
@@ -119,20 +114,25 @@ static void describe_slots(struct tsri_lowering *lo, int t) {
 /* Scratchpad c of promoted sums: a ring of partial ones, behind it one of running ones. */
 static void describe_promoted(struct tsri_lowering *lo) {
   const uint64_t elems = tsri_lower_tile_c(lo->m), slots = TSR_PROMOTED_SLOTS;
-  const struct ring part = {
+  const struct tsri_ring part = {
       TSR_BUF_C, TSRI_FMT_ACC,  lo->s->acc_bytes, 0, elems * lo->s->acc_bytes,
       slots,     lo->m->n_loops};
-  const struct ring sum = {TSR_BUF_C,
-                           TSRI_FMT_SUM,
-                           TSR_PROMOTED_BYTES,
-                           part.slot * slots,
-                           elems * TSR_PROMOTED_BYTES,
-                           slots,
-                           lo->level[TSR_BUF_C]};
-  describe_place(lo, TSR_BUF_C, &part);
-  describe_place(lo, TSRI_PLACE_SUM, &sum);
+  const struct tsri_ring sum = {TSR_BUF_C,
+                                TSRI_FMT_SUM,
+                                TSR_PROMOTED_BYTES,
+                                part.slot * slots,
+                                elems * TSR_PROMOTED_BYTES,
+                                slots,
+                                lo->level[TSR_BUF_C]};
+  tsri_lower_place(lo, TSR_BUF_C, &part);
+  tsri_lower_place(lo, TSRI_PLACE_SUM, &sum);
   TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + TSR_BUF_C, (int64_t)slots);
   TSRI_EMIT(lo, SEM, TSRI_SEM_SUM_FREE, (int64_t)slots);
+  if (!lo->m->scaled) return;
+  struct tsri_ring scaled = part; /* in place: an element of either has four bytes */
+  scaled.fmt = TSRI_FMT_SUM;
+  tsri_lower_place(lo, TSRI_PLACE_SCALED, &scaled);
+  tsri_lower_describe_scales(lo, sum.base + sum.slot * slots);
 }
 
 /* An axis that is not described has size 1; a short part of one that a loop walks is empty

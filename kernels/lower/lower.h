@@ -9,7 +9,8 @@
  * in ascending order of k, to a running sum in fp32; that one is stored.  Sums whose k is
  * divided among cores: each core stores its own, in the format in which it holds it (the
  * accumulator's, or fp32 when promoted); when all are there, each core adds up its share of
- * the results, in ascending order of the cores, in that format.
+ * the results, in ascending order of the cores, in that format.  Sums that are scaled: the
+ * sum of a tile of k is multiplied by a row of scales, one for each n, in fp32, and added so.
  *
  * An operand that all cores need alike (A where n is divided, B where m is) may be loaded by
  * the first of them for all: each tells it when a slot is free, and it tells all when a slot
@@ -27,6 +28,9 @@
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
   uint64_t parts_bytes;   /* address of the cores' partial sums, where there are such */
+  uint64_t scales_bytes;  /* and of the weights' scales [g][tile of k][n] */
+  uint32_t scale_bytes;   /* of one of them */
+  const char *scale_format;
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
   uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */

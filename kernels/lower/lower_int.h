@@ -29,11 +29,11 @@ void tsri_describe_conv(const struct tsr_shape *s, const struct tsr_mapping *m,
                         struct tsri_tensor t[3]);
 
 /* Format registers, by their use. */
-enum { TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC, TSRI_FMT_OUT, TSRI_FMT_SUM };
+enum { TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC, TSRI_FMT_OUT, TSRI_FMT_SUM, TSRI_FMT_SCALE };
 /* Tensors and places beyond those of a, b, c: sums that others are added to, parts of a
  * sum as they come back. */
-enum { TSRI_PLACE_SUM = 3, TSRI_PLACE_PART = 4 };
-enum { TSRI_TENSOR_PARTS = 3, TSRI_TENSOR_RESULT = 4 };
+enum { TSRI_PLACE_SUM = 3, TSRI_PLACE_PART = 4, TSRI_PLACE_SCALES, TSRI_PLACE_SCALED };
+enum { TSRI_TENSOR_PARTS = 3, TSRI_TENSOR_RESULT = 4, TSRI_TENSOR_SCALES };
 /* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c; the same for running
  * sums and for parts that come back; the parts of all cores are there. */
 enum {
@@ -46,6 +46,8 @@ enum {
   TSRI_SEM_TOTAL_FREE, /* sums of the cores' */
   TSRI_SEM_TOTAL_FULL,
   TSRI_SEM_PARTS,
+  TSRI_SEM_SCALES_FREE,
+  TSRI_SEM_SCALES_FULL,
   TSRI_SEM_OF_CORE = 32 /* and on, of the first core: a slot of the shared operand is free at
                            core 0, 1, … of the program's */
 };
@@ -60,8 +62,9 @@ struct tsri_lowering {
   struct tsr_split split;
   uint64_t core; /* of the layer's */
   struct tsr_part part;
-  int shared;        /* operand that the first core loads for all: a or b, -1: none */
-  uint32_t level[3]; /* loops around the transfers of a, b, c */
+  int shared;            /* operand that the first core loads for all: a or b, -1: none */
+  uint32_t level[3];     /* loops around the transfers of a, b, c */
+  uint32_t scales_level; /* and of the scales */
   uint64_t trips[TSR_AXIS_COUNT];
 };
 
@@ -72,6 +75,15 @@ struct tsri_lowering {
 int64_t tsri_lower_loop(const struct tsr_mapping *m, enum tsr_isa_axis x);
 /* Elements of an axis that the part has. */
 uint64_t tsri_lower_size(const struct tsri_lowering *lo, enum tsr_isa_axis x);
+/* Scales of the weights: what the head says of them. */
+void tsri_lower_describe_scales(struct tsri_lowering *lo, uint64_t base);
+/* A ring of buffers: the n-th transfer inside `level` loops uses the n-th of them. */
+struct tsri_ring {
+  int buf, fmt;
+  uint64_t elem, base, slot, slots;
+  uint32_t level;
+};
+void tsri_lower_place(struct tsri_lowering *lo, int place, const struct tsri_ring *r);
 /* Formats, tensors, places, axes and the semaphores that go with them. */
 void tsri_lower_describe(struct tsri_lowering *lo);
 /* Elements of c that a tile holds. */
