@@ -15,7 +15,7 @@
 
 struct root {
   uint64_t version, clock, cores;
-  int split;
+  int split, attention;
   char name[TSR_PARAM_NAME_MAX];
 };
 struct tile_own {
@@ -90,6 +90,14 @@ static const struct tsr_param root_rows[] = {
      .uncertainty = "exact",
      .doc = "what a layer's cores divide among them",
      .src = "SRC:assumed"},
+    {.key = "attention",
+     .type = TSR_PARAM_ENUM,
+     .names = tsr_attention_names,
+     .def = "tiled",
+     .offset = offsetof(struct root, attention),
+     .uncertainty = "exact",
+     .doc = "how an attention is done: scores stay on the chip, or go to memory and back",
+     .src = "SRC:dao2022"},
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
     {.key = "kind",
@@ -559,6 +567,7 @@ static enum tsr_status expand(struct reading *r) {
   m->clock_hz = root->clock;
   m->cores = root->cores;
   m->split = (enum tsr_split_kind)root->split;
+  m->attention = (enum tsr_attention)root->attention;
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;

@@ -81,6 +81,14 @@ static enum tsr_status choose_scales(struct tsr_run_plan *p, struct tsr_run_laye
   return check_unit(p->machine, l, err);
 }
 
+/* Where no tile is at work, sums and temporaries are the vector unit's. */
+static const char *datapath(const struct tsr_run_layer_plan *l) {
+  const char *const names[] = {l->format_a, l->format_b, l->format_out};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (!strcmp(names[i], "fp64")) return "fp64";
+  return "fp32";
+}
+
 static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
                                       struct tsr_err *err) {
   const struct tsr_machine *m = p->machine;
@@ -89,11 +97,13 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   l->format_b = or_else(op->format_b, m->format_b);
   l->format_acc = or_else(op->format_acc, m->format_acc);
   l->format_out = or_else(op->format_out, m->format_out);
+  bool macs = tsr_op_kind_info(op->kind)->has_macs;
+  if (!macs) l->format_acc = datapath(l);
   enum tsr_status st = find_format(p, l->format_a, "a", &l->a, err);
   if (!st) st = find_format(p, l->format_b, "b", &l->b, err);
   if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
   if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
-  if (st) return st;
+  if (st || !macs) return st;
   uint64_t rate =
       tsr_machine_rate(m, l->format_a, l->format_b, l->format_acc, l->format_out, false);
   if (!rate)
@@ -120,15 +130,16 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
 static void shape_of(struct tsr_run_layer_plan *l) {
   const struct tsr_op *op = l->op;
   struct tsr_shape *s = &l->shape;
+  s->a_bytes = bytes_of(l->a);
+  s->b_bytes = bytes_of(l->b);
+  s->acc_bytes = bytes_of(l->acc);
+  s->out_bytes = bytes_of(l->out);
+  if (!tsri_is_product(op)) return;
   for (int x = 0; x < TSR_AXIS_COUNT; x++) s->size[x] = 1;
   s->size[TSR_AXIS_G] = op->count;
   s->size[TSR_AXIS_N] = op->n;
   s->size[TSR_AXIS_OW] = op->m;
   s->size[TSR_AXIS_C] = op->k;
-  s->a_bytes = bytes_of(l->a);
-  s->b_bytes = bytes_of(l->b);
-  s->acc_bytes = bytes_of(l->acc);
-  s->out_bytes = bytes_of(l->out);
   if (!op->has_conv) return;
   const struct tsr_conv *c = &op->conv;
   s->conv = true;
@@ -151,16 +162,28 @@ static void shape_of(struct tsr_run_layer_plan *l) {
 /* ---- placement ---- */
 
 struct sizes {
-  uint64_t a, b, c;
+  uint64_t a, b, c, extra[2];
 };
 
 static uint64_t align_up(uint64_t v) {
   return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN;
 }
 
-static enum tsr_status bytes_of_tensors(const struct tsr_run_layer_plan *l, struct sizes *z,
+static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
+                                        const struct tsr_run_layer_plan *l, struct sizes *z,
                                         struct tsr_err *err) {
   const struct tsr_shape *s = &l->shape;
+  *z = (struct sizes){0};
+  if (!tsri_is_product(l->op)) {
+    uint64_t bytes[TSR_LOWER_TENSORS];
+    enum tsr_status st = tsri_op_sizes(p, l, bytes, err);
+    if (!st)
+      *z = (struct sizes){bytes[TSR_LOWER_A],
+                          bytes[TSR_LOWER_B],
+                          bytes[TSR_LOWER_OUT],
+                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1]}};
+    return st;
+  }
   /* Room for the arithmetic on strides and tiles that follows. */
   const uint64_t limit = UINT64_MAX >> 8;
   if (tsr_op_elems(l->op, &z->a, &z->b, &z->c) && tsr_mul_u64(z->a, s->a_bytes, &z->a) &&
@@ -206,7 +229,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     struct sizes z;
-    st = bytes_of_tensors(l, &z, err);
+    st = bytes_of_tensors(p, l, &z, err);
     if (st) break;
     uint64_t parts;
     st = bytes_of_parts(l, z.c / l->shape.out_bytes, &parts, err);
@@ -219,6 +242,10 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
     l->parts_bytes = act;
     act += align_up(parts);
+    for (int t = 0; t < 2; t++) {
+      l->extra_bytes[t] = act;
+      act += align_up(z.extra[t]);
+    }
     l->base_bytes[TSR_BUF_A] = 0;
     l->base_bytes[TSR_BUF_C] = align_up(z.a);
     l->base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
@@ -237,6 +264,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     for (int t = 0; t < 3; t++)
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
     l->parts_bytes += weights + region[l->region];
+    for (int t = 0; t < 2; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
   if (st) return st;
@@ -365,6 +393,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
 static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, uint32_t core,
                                   struct tsr_program *out, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = &p->layers[layer];
+  if (!tsri_is_product(l->op)) return tsri_op_lower(p, l, core, out, err);
   struct tsr_layout layout;
   layout_of(p, l, &layout);
   const struct tsr_lower_core which = {l->split, core};
@@ -411,7 +440,10 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
     target.promote = l->scale ? p->machine->group : p->machine->promote;
     target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
-    if (twin) {
+    bool product = tsri_is_product(l->op);
+    if (!product) {
+      st = tsri_op_map(p, l, err);
+    } else if (twin) {
       l->mapping = twin->mapping;
       l->split = twin->split;
     } else {
@@ -419,7 +451,7 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
                              &l->split, &l->mapping, err);
     }
     if (st) return st;
-    l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+    if (product) l->n_cores = (uint32_t)tsr_split_cores(&l->split);
   }
   return TSR_OK;
 }

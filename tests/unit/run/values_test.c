@@ -131,7 +131,7 @@ struct pick {
   size_t flow, format, room, shape, cores, split;
 };
 static const uint64_t cores_of[] = {1, 2, 4, 7};
-static const char *const splits[] = {"auto", "m", "n", "heads", "batch"};
+static const char *const splits[] = {"auto", "m", "n", "heads", "batch", "k"};
 
 static void list_sets(const struct pick *c, char more[2][32], const char **sets, size_t *n) {
   static const char *const base[] = {"dma.burst=16B",      "sram.a.width=4B", "sram.b.width=4B",
@@ -209,7 +209,7 @@ static void every_program_leaves_the_operators_product(void **state) {
         struct pick c = {.flow = f, .format = q, .shape = s};
         size_t rounds = ROOM * LEN(cores_of) * LEN(splits);
         for (size_t i = 0; i < (all ? rounds : 2); i++) {
-          size_t at = all ? i : turn++ * 7 % rounds; /* 7: prime to the rounds */
+          size_t at = all ? i : turn++ * 7 % rounds; /* prime to each other */
           c.room = at % ROOM;
           c.cores = at / ROOM % LEN(cores_of);
           c.split = at / ROOM / LEN(cores_of);
