@@ -46,8 +46,7 @@ struct tsr_target {
                           uint32_t rate);
   const void *tile;
   uint64_t promote; /* products along k of a promoted sum; 0: none is promoted */
-  uint32_t
-      scale_bytes;   /* of a scale of the weights, one for each tile of k and each n; 0: none */
+  uint32_t scale_bytes; /* of the weights' scales, by tile of k and n; 0: none */
   uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
   bool multicast;    /* what all cores of a layer need is loaded once */
   double readers[2]; /* cores that a load of a, b serves; 0: one */
