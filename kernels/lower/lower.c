@@ -80,16 +80,25 @@ static void emit_open(struct tsri_lowering *lo) {
     TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
 }
 
-/* It is complete: from here on it is the store's. */
+/* It is complete: from here on it is the store's, or the vector unit's first. */
 static void emit_close(struct tsri_lowering *lo) {
-  bool promoted = lo->m->promoted;
+  bool promoted = lo->m->promoted, steps = lo->layout->n_steps;
   int unit = promoted ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
   int full = promoted ? TSRI_SEM_SUM_FULL : TSRI_SEM_FULL + TSR_BUF_C;
   int free = promoted ? TSRI_SEM_SUM_FREE : TSRI_SEM_FREE + TSR_BUF_C;
+  int place = promoted ? TSRI_PLACE_SUM : TSR_BUF_C;
+  if (steps) {
+    if (!promoted) {
+      signal(lo, unit, full, TSR_WHEN_DONE);
+      TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, full, TSR_GATE_START, 1);
+    }
+    place = tsri_lower_run_steps(lo);
+    unit = TSR_UNIT_VECTOR;
+    full = TSRI_SEM_STEPS_FULL;
+  }
   signal(lo, unit, full, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_STORE, full, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, STORE, TSR_BUF_C, promoted ? TSRI_PLACE_SUM : TSR_BUF_C,
-            tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
+  TSRI_EMIT(lo, STORE, TSR_BUF_C, place, tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
   signal(lo, TSR_UNIT_STORE, free, TSR_WHEN_READ);
 }
 
@@ -110,6 +119,7 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   if (a) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_A, TSR_GATE_START, 1);
   if (c) emit_open(lo);
   if (scales) emit_scales(lo);
+  tsri_lower_load_operands(lo, level);
   if (level < lo->m->n_loops) {
     TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
     emit_level(lo, level + 1);
@@ -121,6 +131,7 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   if (b) emit_free(lo, TSR_BUF_B);
   if (scales) signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FREE, TSR_WHEN_READ);
   if (c) emit_close(lo);
+  tsri_lower_free_operands(lo, level);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
@@ -166,6 +177,7 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
   count_trips(&lo);
   for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
   lo.scales_level = lo.level[TSR_BUF_B]; /* they go with the weights */
+  tsri_lower_find_operands(&lo);
   tsri_lower_describe(&lo);
   emit_level(&lo, 0);
   if (tsri_lower_parts(&lo) > 1) tsri_lower_reduce(&lo);

@@ -315,13 +315,21 @@ static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
     note_fastest(q, compute, cost);
 }
 
+/* Scales and operands of an epilogue that lie beside a tile's sums. */
+static uint64_t beside_bytes(const struct search *q, const uint64_t *tile, uint64_t elems) {
+  const struct tsr_target *t = q->t;
+  uint64_t n = tile[TSR_AXIS_N] * tile[TSR_AXIS_G], m = elems / tile[TSR_AXIS_N];
+  return tile[TSR_AXIS_N] * t->scale_bytes + n * t->row_bytes + m * t->col_bytes +
+         elems * t->full_bytes + t->one_bytes;
+}
+
 static bool fits(struct search *q, const uint64_t *tile) {
   uint64_t bytes[3];
   tsri_tile_bytes(q->s, tile, bytes);
-  if (promotes(q)) { /* rings of partial and of running sums share scratchpad c */
+  if (promotes(q) || q->t->epilogue) { /* rings of partial and of running sums share scratchpad c */
     uint64_t elems = bytes[2] / q->s->acc_bytes;
-    uint64_t all = TSR_PROMOTED_SLOTS * (bytes[2] + elems * TSR_PROMOTED_BYTES +
-                                         tile[TSR_AXIS_N] * q->t->scale_bytes);
+    uint64_t sums = bytes[2] + (promotes(q) ? elems * TSR_PROMOTED_BYTES : 0);
+    uint64_t all = TSR_PROMOTED_SLOTS * (sums + beside_bytes(q, tile, elems));
     bytes[2] = tsr_ceil_div(all, q->t->slots[2]);
   }
   bool ok = true;
@@ -341,6 +349,7 @@ static bool allowed(const struct search *q, const uint64_t *tile) {
   if (q->s->conv && z[TSR_AXIS_G] > 1 && /* a box must not reach into the next group */
       (z[TSR_AXIS_C] % tile[TSR_AXIS_C] || z[TSR_AXIS_N] % tile[TSR_AXIS_N]))
     return false;
+  if (q->t->group_alone && tile[TSR_AXIS_G] > 1) return false;
   if (q->t->scale_bytes && tile[TSR_AXIS_G] > 1)
     return false; /* a row of scales for all of m */
   if (q->t->flow != TSR_FLOW_OS || k_whole || promotes(q)) return true;
