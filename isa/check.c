@@ -147,7 +147,6 @@ static bool describe_dim(struct scope *s, const struct tsr_inst *in, size_t at,
   struct tensor *t = &s->tensor[get(in, "t")];
   int64_t d = get(in, "i");
   t->dims |= 1u << d;
-  t->span[d] = 0;
   uint64_t end = t->first_end;
   bool fits =
       tsr_mul_u64((uint64_t)get(in, "size") - 1, (uint64_t)get(in, "stride"), &t->span[d]);
@@ -247,10 +246,12 @@ static bool vector_sound(const struct tsr_inst *in, size_t at, struct tsri_flaw 
     return bad(flaw, at, "axis %s stands in two of its sets",
                tsr_isa_axis_names[__builtin_ctz((unsigned)twice)]);
   if (window != (tsri_vec_kind(get(in, "op")) == TSRI_VEC_WINDOW))
-    return bad(flaw, at, window ? "a window takes an operation of windows"
-                                : "an operation of windows takes a window");
-  if (!window && get(in, "over") && tsri_vec_kind(get(in, "op")) != TSRI_VEC_REDUCE)
-    return bad(flaw, at, "only a reduction goes on over loops");
+    return bad(flaw, at,
+               window ? "a window takes an operation of windows"
+                      : "an operation of windows takes a window");
+  if (!window && get(in, "over") && tsri_vec_kind(get(in, "op")) != TSRI_VEC_REDUCE &&
+      tsri_vec_kind(get(in, "op")) != TSRI_VEC_BINARY)
+    return bad(flaw, at, "only a reduction or an operation of two goes on over loops");
   return true;
 }
 

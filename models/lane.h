@@ -43,9 +43,9 @@ static inline void tsri_lane_drop(struct tsr_lane *l, uint32_t i, uint32_t n) {
   for (; i < l->n; i++) l->gap[i] = l->gap[i + n];
 }
 
+/* Before gap i > 0, or behind all; of a full list the oldest goes. */
 static inline void tsri_lane_insert(struct tsr_lane *l, uint32_t i, struct tsr_lane_gap g) {
   if (l->n == TSR_LANE_GAPS) {
-    if (i == 0) return; /* it would be the oldest */
     tsri_lane_drop(l, 0, 1);
     i--;
   }

@@ -129,15 +129,15 @@ enum tsr_mm_kind {
   TSR_MM_RUN,
   TSR_MM_PRELOAD /* loads the stationary operand of the next request's first fold */
 };
-struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
+struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
   enum tsr_mm_kind kind;
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
   bool first;               /* overwrites c: no partial sum is read */
   bool last;                /* the result is complete after this one */
-  bool gated; /* no result is written before the unit's `open` was called for it */
+  bool gated;  /* no result is written before the unit's `open` was called for it */
   bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
-  uint32_t rate; /* products per array element and cycle, along k */
+  uint32_t rate;           /* products per array element and cycle, along k */
   struct tsr_view a, b, c; /* (m, k), (k, n), (m, n) */
 };
 
@@ -146,7 +146,7 @@ struct tsr_mm_req {         /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in sc
 struct tsr_vec_req {
   uint32_t op; /* row of models/arith/vector.def */
   uint64_t rows, cols, window;
-  bool first; /* a reduction that does not read its result first */
+  bool first;                         /* a reduction that does not read its result first */
   uint32_t d_bytes, a_bytes, b_bytes; /* an element; b_bytes 0: no second operand */
   uint64_t b_elems;                   /* of the second operand, which may be broadcast */
   struct tsr_view d, a, b;
@@ -221,7 +221,7 @@ struct tsr_memory_ops {
   /* Serves a train.  Returns the time for which the memory stood idle between its
    * bursts, or since `from_fs`, because they were not ready. */
   uint64_t (*serve)(void *state, struct tsr_train *t, uint64_t from_fs);
-  /* When the next burst could start at the earliest. */
+  /* When the next burst could start at the earliest; one sent before has to wait. */
   uint64_t (*free_fs)(void *state);
   /* Unloaded time between the end of a burst's service and its last byte. */
   uint64_t (*pipe_fs)(void *state, uint64_t bytes);
@@ -236,6 +236,9 @@ struct tsr_memory_ops {
   /* Bytes of consecutive addresses in one channel, after which the next one follows;
    * NULL: the address does not choose the channel. */
   uint64_t (*interleave)(const void *params);
+  /* Optional: bytes that a core's trains have read (write: written) so far, a write-back
+   * being of the core that made room by it.  Over the cores they sum to the counters. */
+  uint64_t (*core_bytes)(const void *state, uint32_t core, bool write);
 };
 
 #define TSR_PHASE_LATER UINT64_MAX
@@ -275,12 +278,12 @@ struct tsr_buffer_ops {
 
 /* Fields that do not concern a unit are zero. */
 struct tsr_unit_facts {
-  uint64_t rows, cols, depth; /* tile: of the array, or m, n, k of a dot product unit;
-                                 rows * cols * depth multiply-accumulates a cycle */
-  const char *dataflow; /* tile: os, ws, is, dot (static) */
-  uint64_t latency_cycles; /* dot: of its pipeline */
-  uint64_t lanes;          /* vector unit */
-  bool preload;         /* tile: a stationary operand loads behind the stream */
+  uint64_t rows, cols, depth;        /* tile: of the array, or m, n, k of a dot product unit;
+                                        rows * cols * depth multiply-accumulates a cycle */
+  const char *dataflow;              /* tile: os, ws, is, dot (static) */
+  uint64_t latency_cycles;           /* dot: of its pipeline */
+  uint64_t lanes;                    /* vector unit */
+  bool preload;                      /* tile: a stationary operand loads behind the stream */
   uint64_t outstanding, burst_bytes; /* DMA */
 };
 

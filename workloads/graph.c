@@ -91,7 +91,8 @@ bool tsr_op_attention_pairs(const struct tsr_op *op, uint64_t *pairs) {
   uint64_t first = op->n - op->m + 1, twice, even = op->m % 2 == 0;
   if (op->m > op->n || !tsr_add_u64(first, op->n, &twice)) return false;
   /* m * (first + n) / 2, and first + n is even where m is odd. */
-  return tsri_elems_product(even ? op->m / 2 : op->m, even ? twice : twice / 2, op->count, 1, pairs);
+  return tsri_elems_product(even ? op->m / 2 : op->m, even ? twice : twice / 2, op->count, 1,
+                            pairs);
 }
 
 /* Elements of an operand of this shape in the operator's sizes, all counts. */
@@ -111,7 +112,8 @@ static bool shape_elems(const struct tsr_op *op, enum tsr_op_shape shape, enum t
   case TSR_SHAPE_IN: return tsri_elems_product(v->batch, v->in_h, v->in_w, v->in_c, out);
   case TSR_SHAPE_KV:
     if (t->heads == 0) return false;
-    return tsri_elems_product(count / t->heads, t->kv_heads, n, k, &e) && tsr_mul_u64(e, 2, out);
+    return tsri_elems_product(count / t->heads, t->kv_heads, n, k, &e) &&
+           tsr_mul_u64(e, 2, out);
   case TSR_SHAPE_TN: return tsri_elems_product(t->table, n, count, 1, out);
   case TSR_SHAPE_MKN: return tsri_elems_product(m, k, n, count, out);
   case TSR_SHAPE_SRC: return tsri_elems_product(m / k, n, count, 1, out);

@@ -114,6 +114,47 @@ static const struct table tables[] = {
       {"cycles", TSRI_RIGHT, false},
       {"% of layer", TSRI_F1, false},
       {"% of run", TSRI_F1, false}}},
+    {"resources",
+     "links, slices, channels and banks: what passed, how long each worked and was waited for",
+     "nothing in the run has such counters",
+     true,
+     "SELECT instance, resource, bytes, x.busy_cycles, 100.0 * x.busy_cycles / "
+     "nullif(r.cycles, "
+     "0), x.wait_cycles FROM v_resources x JOIN v_runs r USING (run) WHERE run = ?1 "
+     "ORDER BY x.wait_cycles DESC, x.busy_cycles DESC, instance, resource",
+     "SELECT instance, resource, bytes, busy_cycles, wait_cycles FROM v_resources "
+     "WHERE run = ?1 ORDER BY instance, resource",
+     NULL,
+     {{"in", TSRI_LEFT, false},
+      {"resource", TSRI_LEFT, false},
+      {"bytes", TSRI_BYTES, false},
+      {"busy", TSRI_RIGHT, false},
+      {"% of run", TSRI_F1, false},
+      {"waited for", TSRI_RIGHT, false}}},
+    {"contention",
+     "each workload of a run beside others, against itself alone on the same cores",
+     "no workload of the run was also run alone on the same cores of the same machine "
+     "(`--workload W@FIRST-LAST`), or the run has one workload only",
+     true,
+     "SELECT workload, first_core || '-' || (first_core + cores - 1), alone_run, alone_cycles, "
+     "together_cycles, slowdown, cause, added_cycles, "
+     "(SELECT instance || '.' || resource FROM v_resources x WHERE x.run = c.run "
+     "ORDER BY wait_cycles DESC, instance, resource LIMIT 1) "
+     "FROM v_contention c WHERE run = ?1 ORDER BY tenant",
+     "SELECT tenant, workload, first_core, cores, alone_run, alone_cycles, together_cycles, "
+     "slowdown, cause, added_cycles, (SELECT instance || '.' || resource FROM v_resources x "
+     "WHERE x.run = c.run ORDER BY wait_cycles DESC, instance, resource LIMIT 1) AS resource "
+     "FROM v_contention c WHERE run = ?1 ORDER BY tenant",
+     NULL,
+     {{"workload", TSRI_NAME, false},
+      {"cores", TSRI_LEFT, false},
+      {"alone: run", TSRI_RIGHT, false},
+      {"cycles", TSRI_RIGHT, false},
+      {"together", TSRI_RIGHT, false},
+      {"slower x", TSRI_F2, false},
+      {"stalls more for", TSRI_LEFT, true},
+      {"by cycles", TSRI_RIGHT, false},
+      {"waited for most", TSRI_LEFT, true}}},
     {"kernels",
      "the kernel and the mapping of each layer, and why not the kernel requested",
      "the run has no layer",

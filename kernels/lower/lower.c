@@ -1,172 +1,159 @@
+/* The loops of a program, with what happens around and inside them. */
 #include "kernels/lower/lower_int.h"
+#include "models/arith/vector.h"
 #include "sim/base/mem.h"
 #include "sim/base/units.h"
 
-/* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c. */
-enum { FREE = 0, FULL = 3 };
-
-struct lowering {
-  const struct tsr_shape *s;
-  const struct tsr_mapping *m;
-  const struct tsr_layout *layout;
-  struct tsr_program *p;
-  struct tsr_part part;
-  uint32_t level[3]; /* loops around the transfers of a, b, c */
+enum {
+  MASK_K = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C,
+  MASK_ROWS = 1u << TSR_AXIS_G | 1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW,
+  MASK_COLS = 1u << TSR_AXIS_N
 };
-
-#define EMIT(lo, op, ...) tsr_isa_emit((lo)->p, TSR_ISA_##op, (const int64_t[]){__VA_ARGS__})
-
-static int64_t loop_of(const struct tsr_mapping *m, enum tsr_isa_axis x) {
-  for (uint32_t i = 0; i < m->n_loops; i++)
-    if (m->loop[i].axis == x) return i;
-  return TSR_ISA_NO_LOOP;
-}
-
-/* Format registers and places, by their use. */
-enum { FMT_A, FMT_B, FMT_ACC, FMT_OUT };
-
-static void emit_dim(struct lowering *lo, int t, int i, const struct tsri_dim *d,
-                     uint64_t stride_bytes) {
-  EMIT(lo, DIM, t, i, (int64_t)d->size, (int64_t)stride_bytes);
-  EMIT(lo, BOX, t, i, (int64_t)d->extent, (int64_t)d->step);
-  if (d->start) EMIT(lo, START, t, i, d->start);
-  for (int f = 0; f < d->n_follow; f++) {
-    if (lo->m->tile[d->follow[f].axis] > 1)
-      EMIT(lo, FEED, t, i, d->follow[f].axis, d->follow[f].delta);
-    int64_t l = loop_of(lo->m, d->follow[f].axis);
-    if (l == TSR_ISA_NO_LOOP) continue;
-    int64_t tile = (int64_t)lo->m->tile[d->follow[f].axis];
-    EMIT(lo, WALK, t, i, l, d->follow[f].delta * tile);
-  }
-}
-
-/* The coordinates of a dimension begin where the part does and end with it, but for the
- * rows and columns that neighbouring outputs of a convolution share. */
-static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
-  for (int f = 0; f < d->n_follow; f++) {
-    if (d->follow[f].axis != p->axis[i]) continue;
-    uint64_t delta = (uint64_t)d->follow[f].delta;
-    d->start += (int64_t)(p->from[i] * delta);
-    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) * delta);
-  }
-}
-
-static void emit_tensor(struct lowering *lo, int t, const struct tsri_tensor *x) {
-  static const int fmt[3] = {FMT_A, FMT_B, FMT_OUT};
-  EMIT(lo, TENSOR, t, fmt[t], x->elem_bytes, (int64_t)lo->layout->base_bytes[t]);
-  uint64_t stride[TSR_ISA_DIMS], s = x->elem_bytes;
-  for (int i = x->rank; i-- > 0;) {
-    stride[i] = s;
-    s *= x->dim[i].size;
-  }
-  for (int i = 0; i < x->rank; i++) {
-    struct tsri_dim d = x->dim[i];
-    take_part(&d, &lo->part, 0);
-    if (lo->part.axis[1] != lo->part.axis[0]) take_part(&d, &lo->part, 1);
-    emit_dim(lo, t, i, &d, stride[i]);
-  }
-}
-
-static void emit_formats(struct lowering *lo) {
-  const char *const *names = lo->layout->formats;
-  for (int f = FMT_A; f <= FMT_OUT; f++) EMIT(lo, FORMAT, f, tsr_isa_name(lo->p, names[f]));
-}
-
-/* The buffers of a scratchpad in turn: the n-th transfer uses the n-th of them. */
-static void emit_place(struct lowering *lo, int t) {
-  static const int fmt[3] = {FMT_A, FMT_B, FMT_ACC};
-  const uint64_t elem[3] = {lo->s->a_bytes, lo->s->b_bytes, lo->s->acc_bytes};
-  uint64_t slot = lo->layout->slot_bytes[t], wrap = slot * lo->layout->slots[t], step = slot;
-  EMIT(lo, PLACE, t, t, fmt[t], (int64_t)elem[t], 0, (int64_t)wrap);
-  for (uint32_t l = lo->level[t]; l-- > 0;) {
-    if (step % wrap) EMIT(lo, ADVANCE, t, l, (int64_t)(step % wrap));
-    step = (uint64_t)((tsr_u128)(step % wrap) * lo->m->loop[l].trips % wrap);
-  }
-}
 
 /* Loops over which sums accumulate. */
 static int64_t k_loops(const struct tsr_mapping *m) {
   int64_t mask = 0;
   for (uint32_t i = 0; i < m->n_loops; i++)
-    if (m->loop[i].axis >= TSR_AXIS_KH && m->loop[i].axis <= TSR_AXIS_C)
-      mask |= (int64_t)1 << i;
+    if (MASK_K & 1u << m->loop[i].axis) mask |= (int64_t)1 << i;
   return mask;
 }
 
-/* An axis that is not described has size 1. */
-static void emit_axes(struct lowering *lo) {
-  for (int x = 0; x < TSR_AXIS_COUNT; x++) {
-    uint64_t size = lo->s->size[x];
-    for (int i = 0; i < 2; i++)
-      if ((int)lo->part.axis[i] == x) size = lo->part.size[i];
-    if (size > 1 || lo->m->tile[x] > 1)
-      EMIT(lo, AXIS, x, loop_of(lo->m, x), (int64_t)size, (int64_t)lo->m->tile[x]);
+static void signal(struct tsri_lowering *lo, int unit, int sem, int when) {
+  TSRI_EMIT(lo, SIGNAL, unit, sem, when, TSR_TO_OWN);
+}
+
+/* For all cores, when a slot is free at each. */
+static void emit_shared_load(struct tsri_lowering *lo, int t) {
+  if (lo->core) return; /* the first does it */
+  for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, (int64_t)(TSRI_SEM_OF_CORE + c), TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, t, t, TSR_TO_ALL);
+  TSRI_EMIT(lo, SIGNAL, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE, TSR_TO_ALL);
+}
+
+static void emit_load(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t) {
+    emit_shared_load(lo, t);
+    return;
   }
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_FREE + t, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, t, t, TSR_TO_OWN);
+  signal(lo, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE);
 }
 
-static void emit_load(struct lowering *lo, int t) {
-  EMIT(lo, WAIT, TSR_UNIT_LOAD, FREE + t, TSR_GATE_START, 1);
-  EMIT(lo, LOAD, t, t, TSR_TO_OWN);
-  EMIT(lo, SIGNAL, TSR_UNIT_LOAD, FULL + t, TSR_WHEN_DONE, TSR_TO_OWN);
+/* The tile has read an operand for the last time. */
+static void emit_free(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t)
+    TSRI_EMIT(lo, SIGNAL, TSR_UNIT_TILE, (int64_t)(TSRI_SEM_OF_CORE + lo->core), TSR_WHEN_READ,
+              TSR_TO_FIRST);
+  else
+    signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + t, TSR_WHEN_READ);
 }
 
-/* The loops from `level` inwards, with what happens around and inside them. */
-static void emit_level(struct lowering *lo, uint32_t level) {
+/* The innermost: a tile of products.  What is promoted begins anew and is added up by the
+ * vector unit, which copies the first. */
+static void emit_product(struct tsri_lowering *lo) {
+  bool promoted = lo->m->promoted;
+  if (promoted)
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
+  TSRI_EMIT(lo, MM, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B,
+            promoted ? 0 : k_loops(lo->m), lo->layout->rate, TSR_DENSE, 0);
+  if (!promoted) return;
+  signal(lo, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_C, TSR_WHEN_DONE);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_FULL + TSR_BUF_C, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, TSR_BUF_C, TSRI_PLACE_SUM, TSR_BC_NONE,
+            MASK_ROWS, MASK_COLS, k_loops(lo->m), 0);
+  signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FREE + TSR_BUF_C, TSR_WHEN_READ);
+}
+
+/* A result begins: there must be room for it when its first element comes. */
+static void emit_open(struct tsri_lowering *lo) {
+  if (lo->m->promoted)
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_SUM_FREE, TSR_GATE_START, 1);
+  else
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
+}
+
+/* It is complete: from here on it is the store's. */
+static void emit_close(struct tsri_lowering *lo) {
+  bool promoted = lo->m->promoted;
+  int unit = promoted ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
+  int full = promoted ? TSRI_SEM_SUM_FULL : TSRI_SEM_FULL + TSR_BUF_C;
+  int free = promoted ? TSRI_SEM_SUM_FREE : TSRI_SEM_FREE + TSR_BUF_C;
+  signal(lo, unit, full, TSR_WHEN_DONE);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_STORE, full, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, STORE, TSR_BUF_C, promoted ? TSRI_PLACE_SUM : TSR_BUF_C,
+            tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
+  signal(lo, TSR_UNIT_STORE, free, TSR_WHEN_READ);
+}
+
+/* The loops from `level` inwards. */
+static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   bool b = lo->level[TSR_BUF_B] == level, a = lo->level[TSR_BUF_A] == level;
   bool c = lo->level[TSR_BUF_C] == level;
   if (b) emit_load(lo, TSR_BUF_B);
   if (a) emit_load(lo, TSR_BUF_A);
-  if (b) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_B, TSR_GATE_START, 1);
-  if (a) EMIT(lo, WAIT, TSR_UNIT_TILE, FULL + TSR_BUF_A, TSR_GATE_START, 1);
-  if (c) EMIT(lo, WAIT, TSR_UNIT_TILE, FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
+  if (b) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_B, TSR_GATE_START, 1);
+  if (a) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_A, TSR_GATE_START, 1);
+  if (c) emit_open(lo);
   if (level < lo->m->n_loops) {
-    EMIT(lo, LOOP, level, (int64_t)lo->m->loop[level].trips);
+    TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
     emit_level(lo, level + 1);
-    EMIT(lo, END, level);
+    TSRI_EMIT(lo, END, level);
   } else {
-    EMIT(lo, MM, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B,
-         k_loops(lo->m), lo->layout->rate, TSR_DENSE, 0);
+    emit_product(lo);
   }
-  if (a) EMIT(lo, SIGNAL, TSR_UNIT_TILE, FREE + TSR_BUF_A, TSR_WHEN_READ, TSR_TO_OWN);
-  if (b) EMIT(lo, SIGNAL, TSR_UNIT_TILE, FREE + TSR_BUF_B, TSR_WHEN_READ, TSR_TO_OWN);
-  if (!c) return;
-  EMIT(lo, SIGNAL, TSR_UNIT_TILE, FULL + TSR_BUF_C, TSR_WHEN_DONE, TSR_TO_OWN);
-  EMIT(lo, WAIT, TSR_UNIT_STORE, FULL + TSR_BUF_C, TSR_GATE_START, 1);
-  EMIT(lo, STORE, TSR_BUF_C, TSR_BUF_C, lo->layout->shift);
-  EMIT(lo, SIGNAL, TSR_UNIT_STORE, FREE + TSR_BUF_C, TSR_WHEN_READ, TSR_TO_OWN);
+  if (a) emit_free(lo, TSR_BUF_A);
+  if (b) emit_free(lo, TSR_BUF_B);
+  if (c) emit_close(lo);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
 static uint32_t level_of(const struct tsr_mapping *m, int t) {
-  static const uint32_t axes[3] = {
-      [TSR_BUF_A] = ~(1u << TSR_AXIS_N),
-      [TSR_BUF_B] = ~(1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW),
-      [TSR_BUF_C] = ~(1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C)};
   uint32_t level = 0;
   for (uint32_t i = 0; i < m->n_loops; i++)
-    if (axes[t] & 1u << m->loop[i].axis) level = i + 1;
+    if (tsr_mapping_follows(t, m->loop[i].axis)) level = i + 1;
   return level;
 }
 
-enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
-                                  const struct tsr_layout *layout, const struct tsr_part *part,
-                                  struct tsr_program *out, struct tsr_err *err) {
-  struct tsri_tensor t[3];
-  struct lowering lo = {.s = s, .m = m, .layout = layout, .p = out};
-  lo.part = part ? *part
-                 : (struct tsr_part){.axis = {TSR_AXIS_G, TSR_AXIS_G},
-                                     .size = {s->size[TSR_AXIS_G], s->size[TSR_AXIS_G]}};
-  (s->conv ? tsri_describe_conv : tsri_describe_matmul)(s, m, t);
-  emit_formats(&lo);
-  for (int i = 0; i < 3; i++) {
-    lo.level[i] = level_of(m, i);
-    emit_tensor(&lo, i, &t[i]);
-    emit_place(&lo, i);
+static int shared_operand(const struct tsri_lowering *lo) {
+  uint64_t cores = tsri_lower_cores(lo);
+  if (!lo->layout->multicast || cores < 2 || cores > TSRI_SHARING_MAX) return -1;
+  for (int t = TSR_BUF_A; t <= TSR_BUF_B; t++)
+    if (tsr_split_shares(&lo->split, t)) return t;
+  return -1;
+}
+
+/* Trips of the loops: those of the largest part, so that all cores go in step; of k as many
+ * as the part has, so that no sum begins with nothing. */
+static void count_trips(struct tsri_lowering *lo) {
+  for (uint32_t i = 0; i < lo->m->n_loops; i++) {
+    const struct tsr_map_loop *l = &lo->m->loop[i];
+    bool k = MASK_K & 1u << l->axis;
+    lo->trips[l->axis] = k ? tsr_ceil_div(tsri_lower_size(lo, l->axis), l->tile) : l->trips;
   }
-  emit_axes(&lo);
-  for (int i = 0; i < 3; i++) EMIT(&lo, SEM, FREE + i, (int64_t)layout->slots[i]);
+}
+
+enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
+                                  const struct tsr_layout *layout,
+                                  const struct tsr_lower_core *core, struct tsr_program *out,
+                                  struct tsr_err *err) {
+  struct tsri_lowering lo = {.s = s, .m = m, .layout = layout, .p = out};
+  lo.split = (struct tsr_split){.axis = {TSR_AXIS_G, TSR_AXIS_G},
+                                .chunk = {s->size[TSR_AXIS_G], s->size[TSR_AXIS_G]},
+                                .parts = {1, 1}};
+  if (core) {
+    lo.split = core->split;
+    lo.core = core->core;
+  }
+  lo.part = tsr_split_part(s, &lo.split, lo.core);
+  lo.shared = shared_operand(&lo);
+  count_trips(&lo);
+  for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
+  tsri_lower_describe(&lo);
   emit_level(&lo, 0);
-  EMIT(&lo, HALT, 0);
+  if (tsri_lower_parts(&lo) > 1) tsri_lower_reduce(&lo);
+  TSRI_EMIT(&lo, HALT, 0);
   if (!out->failed) return TSR_OK;
   tsr_isa_program_fini(out);
   return tsr_err_nomem(err);

@@ -5,9 +5,19 @@
  * a load waits for a free slot, the tile for full ones, a store for the tile.
  * Its length depends on the number of loops, never on the size of the layer.
  *
+ * Sums that are promoted: each tile of k is summed on its own and the vector unit adds it,
+ * in ascending order of k, to a running sum in fp32; that one is stored.  Sums whose k is
+ * divided among cores: each core stores its own, in the format in which it holds it (the
+ * accumulator's, or fp32 when promoted); when all are there, each core adds up its share of
+ * the results, in ascending order of the cores, in that format.
+ *
+ * An operand that all cores need alike (A where n is divided, B where m is) may be loaded by
+ * the first of them for all: each tells it when a slot is free, and it tells all when a slot
+ * is full.
+ *
  * Layout of tensors in DRAM: a plain matmul A[g][m][k], B[g][k][n], C[g][m][n]; a
  * convolution A in NHWC with groups side by side in the channels, B[g][kh][kw][c][n],
- * C in NHWC.  Errors: TSR_NOMEM. */
+ * C in NHWC.  Partial sums of cores: one C behind the other.  Errors: TSR_NOMEM. */
 #ifndef TSR_KERNELS_LOWER_LOWER_H
 #define TSR_KERNELS_LOWER_LOWER_H
 
@@ -16,17 +26,26 @@
 
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
+  uint64_t parts_bytes;   /* address of the cores' partial sums, where there are such */
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
   uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */
   uint32_t shift;         /* results are divided by 2^shift on their way out */
+  bool multicast;         /* what all cores need is loaded by the first for all */
   const char *formats[4]; /* of a, b, the accumulator, the result */
+};
+
+/* One core of several: which, and how the layer is divided. */
+struct tsr_lower_core {
+  struct tsr_split split;
+  uint64_t core;
 };
 
 /* The program of one core: its part of the layer (NULL: all of it) under the mapping of
  * the largest part.  *out is empty before; transferred (tsr_isa_program_fini). */
 enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_mapping *m,
-                                  const struct tsr_layout *layout, const struct tsr_part *part,
-                                  struct tsr_program *out, struct tsr_err *err);
+                                  const struct tsr_layout *layout,
+                                  const struct tsr_lower_core *core, struct tsr_program *out,
+                                  struct tsr_err *err);
 
 #endif

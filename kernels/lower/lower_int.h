@@ -28,4 +28,63 @@ void tsri_describe_matmul(const struct tsr_shape *s, const struct tsr_mapping *m
 void tsri_describe_conv(const struct tsr_shape *s, const struct tsr_mapping *m,
                         struct tsri_tensor t[3]);
 
+/* Format registers, by their use. */
+enum { TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC, TSRI_FMT_OUT, TSRI_FMT_SUM };
+/* Tensors and places beyond those of a, b, c: sums that others are added to, parts of a
+ * sum as they come back. */
+enum { TSRI_PLACE_SUM = 3, TSRI_PLACE_PART = 4 };
+enum { TSRI_TENSOR_PARTS = 3, TSRI_TENSOR_RESULT = 4 };
+/* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c; the same for running
+ * sums and for parts that come back; the parts of all cores are there. */
+enum {
+  TSRI_SEM_FREE = 0,
+  TSRI_SEM_FULL = 3,
+  TSRI_SEM_SUM_FREE = 6,
+  TSRI_SEM_SUM_FULL,
+  TSRI_SEM_PART_FREE,
+  TSRI_SEM_PART_FULL,
+  TSRI_SEM_TOTAL_FREE, /* sums of the cores' */
+  TSRI_SEM_TOTAL_FULL,
+  TSRI_SEM_PARTS,
+  TSRI_SEM_OF_CORE = 32 /* and on, of the first core: a slot of the shared operand is free at
+                           core 0, 1, … of the program's */
+};
+enum { TSRI_SHARING_MAX = TSR_ISA_SEMS - TSRI_SEM_OF_CORE }; /* cores */
+
+/* A program in the making. */
+struct tsri_lowering {
+  const struct tsr_shape *s;
+  const struct tsr_mapping *m;
+  const struct tsr_layout *layout;
+  struct tsr_program *p;
+  struct tsr_split split;
+  uint64_t core; /* of the layer's */
+  struct tsr_part part;
+  int shared;        /* operand that the first core loads for all: a or b, -1: none */
+  uint32_t level[3]; /* loops around the transfers of a, b, c */
+  uint64_t trips[TSR_AXIS_COUNT];
+};
+
+#define TSRI_EMIT(lo, op, ...) \
+  tsr_isa_emit((lo)->p, TSR_ISA_##op, (const int64_t[]){__VA_ARGS__})
+
+/* The loop of an axis, or TSR_ISA_NO_LOOP. */
+int64_t tsri_lower_loop(const struct tsr_mapping *m, enum tsr_isa_axis x);
+/* Elements of an axis that the part has. */
+uint64_t tsri_lower_size(const struct tsri_lowering *lo, enum tsr_isa_axis x);
+/* Formats, tensors, places, axes and the semaphores that go with them. */
+void tsri_lower_describe(struct tsri_lowering *lo);
+/* Elements of c that a tile holds. */
+uint64_t tsri_lower_tile_c(const struct tsr_mapping *m);
+/* Cores of the layer. */
+static inline uint64_t tsri_lower_cores(const struct tsri_lowering *lo) {
+  return tsr_split_cores(&lo->split);
+}
+/* Bytes of an element of what leaves scratchpad c. */
+uint64_t tsri_lower_sum_bytes(const struct tsri_lowering *lo);
+/* Cores whose sums along k meet in memory; 1: those of each are complete. */
+uint64_t tsri_lower_parts(const struct tsri_lowering *lo);
+/* Behind the loops: the cores' partial sums, added in ascending order, become results. */
+void tsri_lower_reduce(struct tsri_lowering *lo);
+
 #endif

@@ -20,6 +20,14 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
          x->out_bytes == y->out_bytes;
 }
 
+bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x) {
+  static const uint32_t not[3] = {
+      [TSR_BUF_A] = 1u << TSR_AXIS_N,
+      [TSR_BUF_B] = 1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW,
+      [TSR_BUF_C] = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C};
+  return !(not[tensor] & 1u << x);
+}
+
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
   return product3(s->size, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
 }
@@ -80,22 +88,32 @@ void tsr_mapping_tile_bytes(const struct tsr_shape *s, const struct tsr_mapping 
   tsri_tile_bytes(s, m->tile, bytes);
 }
 
+/* The tile of k that `from` lies in.  Tiles of k are contiguous: one axis is cut, those
+ * outside it go one by one, those inside are whole; the last tile of a cut axis is short. */
+static void k_tile(const struct tsr_shape *s, const struct tsr_mapping *m, uint64_t from,
+                   uint64_t *start, uint64_t *end) {
+  uint64_t inner = 1, whole; /* elements of k in a step of the cut axis, in all its steps */
+  int x = TSR_AXIS_C;
+  while (x > TSR_AXIS_KH && m->tile[x] >= s->size[x]) inner *= s->size[x--];
+  whole = inner * s->size[x];
+  uint64_t base = from / whole * whole, tile = inner * m->tile[x];
+  *start = base + (from - base) / tile * tile;
+  *end = tsr_min_u64(*start + tile, base + whole);
+}
+
+uint64_t tsr_mapping_k_tile(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            uint64_t from) {
+  uint64_t start, end;
+  k_tile(s, m, from, &start, &end);
+  return end;
+}
+
 uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *m,
                            uint64_t from) {
-  uint64_t K = tsr_shape_k(s);
-  if (!m->k_cut) return K;
-  /* Tiles of k are contiguous: whole rows of the filter, or parts of one channel
-   * run.  Find the tile that `from` lies in, then the cut within it. */
-  uint64_t run = s->size[TSR_AXIS_C], start, end;
-  if (m->tile[TSR_AXIS_C] < run) {
-    uint64_t base = from / run * run, in = (from - base) / m->tile[TSR_AXIS_C];
-    start = base + in * m->tile[TSR_AXIS_C];
-    end = tsr_min_u64(start + m->tile[TSR_AXIS_C], base + run);
-  } else {
-    uint64_t tk = tsr_mapping_tile_k(m);
-    start = from / tk * tk;
-    end = tsr_min_u64(start + tk, K);
-  }
+  uint64_t start, end;
+  if (!m->k_cut && !m->promoted) return tsr_shape_k(s);
+  k_tile(s, m, from, &start, &end);
+  if (!m->k_cut) return end;
   uint64_t cut = start + ((from - start) / m->k_cut + 1) * m->k_cut;
   return tsr_min_u64(cut, end);
 }
@@ -115,4 +133,5 @@ void tsr_mapping_print(const struct tsr_shape *s, const struct tsr_mapping *m,
   tsr_str_addf(out, " tile %" PRIu64 "x%" PRIu64 "x%" PRIu64, tsr_mapping_tile_m(m),
                m->tile[TSR_AXIS_N], tsr_mapping_tile_k(m));
   if (m->tile[TSR_AXIS_G] > 1) tsr_str_addf(out, "x%" PRIu64, m->tile[TSR_AXIS_G]);
+  if (m->promoted) tsr_str_add(out, " promoted");
 }

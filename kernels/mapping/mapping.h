@@ -40,6 +40,15 @@ struct tsr_target {
   uint64_t burst_bytes;
   double dram_bytes_per_cycle; /* what one stream attains; infinity: unlimited */
   double latency_cycles;       /* of a DRAM burst */
+  /* Cycles of one tile for a lone request (groups products of m x n x k); NULL: the
+   * formulas of the systolic dataflows. */
+  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
+                          uint32_t rate);
+  const void *tile;
+  uint64_t promote;  /* products along k of a promoted sum; 0: none is promoted */
+  uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
+  bool multicast;    /* what all cores of a layer need is loaded once */
+  double readers[2]; /* cores that a load of a, b serves; 0: one */
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */
@@ -55,7 +64,8 @@ struct tsr_mapping {
   struct tsr_map_loop loop[TSR_AXIS_COUNT];     /* outer to inner */
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
   uint64_t array_rows, array_cols;              /* elements along each */
-  uint64_t k_cut; /* partial sums leave the array after this many k; 0: never */
+  uint64_t k_cut;     /* partial sums leave the array after this many k; 0: never */
+  bool promoted;      /* each tile of k is summed anew, and added up in fp32 elsewhere */
   double cost_cycles; /* by the cheap figures that ranked it */
 };
 
@@ -94,6 +104,11 @@ static inline uint64_t tsr_split_cores(const struct tsr_split *s) {
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
                                uint64_t core);
 
+/* Whether a tensor (0, 1, 2: a, b, c) has coordinates along an axis. */
+bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x);
+/* Whether all cores need the same of an operand. */
+bool tsr_split_shares(const struct tsr_split *s, int tensor);
+
 bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */
 uint64_t tsr_shape_m(const struct tsr_shape *s);
@@ -114,6 +129,13 @@ void tsr_mapping_tile_bytes(const struct tsr_shape *s, const struct tsr_mapping 
  * before they meet the partial sum of the ranges before: the program's K cuts. */
 uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *m,
                            uint64_t from);
+
+/* The end of the tile of k that `from` < k lies in. */
+uint64_t tsr_mapping_k_tile(const struct tsr_shape *s, const struct tsr_mapping *m,
+                            uint64_t from);
+/* Bytes of a running sum (fp32), and the buffers that promotion needs of partial sums and of
+ * running ones: both lie in scratchpad c. */
+enum { TSR_PROMOTED_BYTES = 4, TSR_PROMOTED_SLOTS = 2 };
 
 /* The template of the target's dataflow: among tilings that fit the scratchpads
  * the one with the least max(compute, DRAM traffic), by cheap figures.  `name` is

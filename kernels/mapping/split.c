@@ -14,10 +14,15 @@ static uint64_t grain(const struct tsr_target *t, enum tsr_isa_axis x) {
   return 1;
 }
 
+static bool is_k(enum tsr_isa_axis x) {
+  return x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
+}
+
 /* Divides axis x into at most n parts; how many it came to. */
 static uint64_t divide(const struct tsr_shape *s, const struct tsr_target *t,
                        enum tsr_isa_axis x, uint64_t n, uint64_t *chunk) {
   uint64_t size = s->size[x], each = tsr_ceil_div(size, n), unit = grain(t, x);
+  if (x == TSR_AXIS_C && t->promote && t->promote < size) unit = t->promote;
   if (unit > 1 && size > unit) each = tsr_min_u64(tsr_ceil_div(each, unit) * unit, size);
   *chunk = each;
   return tsr_ceil_div(size, each);
@@ -33,6 +38,21 @@ struct trial {
   struct tsr_err *err;
 };
 
+/* What the partial sums of p cores cost, in cycles: they were stored as results are; all are
+ * loaded again and added, and the results stored. */
+static double reduce_cycles(const struct tsr_shape *s, const struct tsr_target *t, uint64_t p,
+                            uint32_t sum_bytes) {
+  double elems =
+      (double)s->size[TSR_AXIS_G] * (double)tsr_shape_m(s) * (double)s->size[TSR_AXIS_N];
+  double moved = elems * ((double)p * sum_bytes + s->out_bytes) / t->dram_bytes_per_cycle;
+  double added = t->lanes ? elems / (double)t->lanes : 0; /* p sums on p cores */
+  return (moved > added ? moved : added) + 3 * t->latency_cycles;
+}
+
+static uint32_t sum_bytes(const struct tsr_shape *s, const struct tsr_target *t) {
+  return t->promote && t->promote < tsr_shape_k(s) ? TSR_PROMOTED_BYTES : s->acc_bytes;
+}
+
 /* Divides x among p cores and y among q; keeps the fastest. */
 static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
                                 enum tsr_isa_axis x, uint64_t p, enum tsr_isa_axis y,
@@ -45,11 +65,17 @@ static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
   if (y != x) split.parts[1] = divide(tr->s, t, y, q, &split.chunk[1]);
   part.size[x] = split.chunk[0];
   if (y != x) part.size[y] = split.chunk[1];
+  bool reduces = is_k(x) && split.parts[0] > 1;
+  if (reduces) part.out_bytes = sum_bytes(&part, t);
   tr->t = *t;
   tr->t.dram_bytes_per_cycle /= (double)tsr_split_cores(&split);
+  for (int i = TSR_BUF_A; i <= TSR_BUF_B; i++)
+    if (t->multicast && tsr_split_shares(&split, i))
+      tr->t.readers[i] = (double)tsr_split_cores(&split);
   struct tsr_mapping m;
   enum tsr_status st = tsr_mapping_template(&part, &tr->t, tr->name, &m, tr->err);
   if (st) return st;
+  if (reduces) m.cost_cycles += reduce_cycles(tr->s, t, split.parts[0], part.out_bytes);
   bool better = !tr->found || m.cost_cycles < tr->mapping.cost_cycles;
   bool fewer = tr->found && m.cost_cycles <= tr->mapping.cost_cycles &&
                tsr_split_cores(&split) < tsr_split_cores(&tr->split);
@@ -68,10 +94,12 @@ static enum tsr_isa_axis m_axis(const struct tsr_shape *s, uint64_t cores) {
   return s->size[TSR_AXIS_OW] > 1 ? TSR_AXIS_OW : TSR_AXIS_B;
 }
 
+/* The axis of k that is divided, the outermost: a core's products are a run of k.  Groups lie
+ * between a convolution's channels; then they are divided themselves. */
 static enum tsr_isa_axis k_axis(const struct tsr_shape *s) {
-  if (s->size[TSR_AXIS_G] == 1 && s->size[TSR_AXIS_C] > s->size[TSR_AXIS_KH])
-    return TSR_AXIS_C;
-  return s->size[TSR_AXIS_KH] > 1 ? TSR_AXIS_KH : TSR_AXIS_C;
+  if (s->size[TSR_AXIS_KH] > 1) return TSR_AXIS_KH;
+  if (s->size[TSR_AXIS_KW] > 1) return TSR_AXIS_KW;
+  return s->conv && s->size[TSR_AXIS_G] > 1 ? TSR_AXIS_G : TSR_AXIS_C;
 }
 
 static bool n_divides(const struct tsr_shape *s) {
@@ -86,6 +114,7 @@ static enum tsr_status try_auto(struct trial *tr, const struct tsr_target *t, ui
   for (uint64_t p = 1; !st && p <= cores; p = p < cores && 2 * p > cores ? cores : 2 * p) {
     if (n_divides(s)) st = try_grid(tr, t, m, p, TSR_AXIS_N, cores / p);
     if (!st && heads) st = try_grid(tr, t, TSR_AXIS_G, p, m, cores / p);
+    if (!st && p > 1 && is_k(k_axis(s))) st = try_grid(tr, t, k_axis(s), p, k_axis(s), 1);
   }
   return st;
 }
@@ -103,13 +132,18 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   case TSR_SPLIT_K: x = k_axis(s); break;
   default: break;
   }
-  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1
-                           ? try_auto(&tr, t, cores)
-                           : try_grid(&tr, t, x, cores, x, 1);
+  enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1 ? try_auto(&tr, t, cores)
+                                                           : try_grid(&tr, t, x, cores, x, 1);
   if (st) return st;
   *split = tr.split;
   *out = tr.mapping;
   return TSR_OK;
+}
+
+bool tsr_split_shares(const struct tsr_split *s, int tensor) {
+  for (int i = 0; i < 2; i++)
+    if (s->parts[i] > 1 && tsr_mapping_follows(tensor, s->axis[i])) return false;
+  return true;
 }
 
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,

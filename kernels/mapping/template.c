@@ -72,10 +72,37 @@ static void list_m(struct search *q) {
   for (int i = n; i-- > 0 && q->n_m < LIST_MAX;) q->m[q->n_m++] = (struct axis3){{1, 1, v[i]}};
 }
 
+/* Whether sums of tiles of k are promoted: there is more than one. */
+static bool promotes(const struct search *q) {
+  return q->t->promote && q->K > q->t->promote;
+}
+
+/* The greatest divisor of n, at most `most`. */
+static uint64_t divisor(uint64_t n, uint64_t most) {
+  uint64_t d = most;
+  while (d > 1 && n % d) d--;
+  return d;
+}
+
+/* The one cut of k that promotion leaves: `promote` products, of a convolution the most of
+ * whole rows of the filter, taps or channels that are no more. */
+static struct axis3 promoted_k(const struct search *q) {
+  const uint64_t *z = q->s->size;
+  uint64_t W = z[TSR_AXIS_KW], C = z[TSR_AXIS_C], P = q->t->promote;
+  if (W * C <= P) return (struct axis3){{P / (W * C), W, C}};
+  if (C <= P) return (struct axis3){{1, P / C, C}};
+  bool grouped = q->s->conv && z[TSR_AXIS_G] > 1; /* its channels are cut evenly */
+  return (struct axis3){{1, 1, grouped ? divisor(C, P) : P}};
+}
+
 static void list_k(struct search *q) {
   const uint64_t *z = q->s->size;
   uint64_t H = z[TSR_AXIS_KH], W = z[TSR_AXIS_KW], C = z[TSR_AXIS_C], v[LIST_MAX];
   int n = 0;
+  if (promotes(q)) {
+    q->k[q->n_k++] = promoted_k(q);
+    return;
+  }
   q->k[q->n_k++] = (struct axis3){{H, W, C}};
   if (H > 1) q->k[q->n_k++] = (struct axis3){{1, W, C}};
   if (W > 1) q->k[q->n_k++] = (struct axis3){{1, 1, C}};
@@ -116,19 +143,36 @@ static double sum_ceil3(const uint64_t *size, const uint64_t *tile, uint64_t uni
   return sum_ceil(size[0], tile[0], size[1] * size[2], unit);
 }
 
+/* All tiles as large as the first; those of a core cut n, groups or m among them. */
+static double dot_cycles(const struct search *q, const uint64_t *tile) {
+  const struct tsr_target *t = q->t;
+  const uint64_t *z = q->s->size;
+  uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW], n = tile[TSR_AXIS_N];
+  uint64_t k = tile[TSR_AXIS_KH] * tile[TSR_AXIS_KW] * tile[TSR_AXIS_C], g = tile[TSR_AXIS_G];
+  if (tsr_ceil_div(n, t->cols) >= t->tiles)
+    n = tsr_ceil_div(tsr_ceil_div(n, t->tiles), t->cols) * t->cols;
+  else if (g >= t->tiles)
+    g = tsr_ceil_div(g, t->tiles);
+  else
+    m = tsr_ceil_div(tsr_ceil_div(m, t->tiles), t->rows) * t->rows;
+  double steps = 1;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) steps *= (double)tsr_ceil_div(z[x], tile[x]);
+  return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate) + (double)t->skew;
+}
+
 static double compute_cycles(const struct search *q, const uint64_t *tile) {
   const struct tsr_target *t = q->t;
   const uint64_t *z = q->s->size;
   double skew = (double)t->skew, R = (double)t->rows;
   double g = (double)z[TSR_AXIS_G], M = (double)q->M, N = (double)z[TSR_AXIS_N];
+  double k_tiles = promotes(q) ? sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], 0) : 1;
   double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], array_span(t, TSR_AXIS_OW));
   double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], array_span(t, TSR_AXIS_C));
   double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
   double folds, stream;
   switch (t->flow) {
-  case TSR_FLOW_DOT: /* one cycle a block of results and a stretch of k */
-    return g * m * n * (double)tsr_ceil_div(q->K, t->rate * t->depth) + skew;
-  case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + skew);
+  case TSR_FLOW_DOT: return dot_cycles(q, tile);
+  case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + k_tiles * skew);
   case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
     folds = g * m * n * k;
     stream = g * M * n * k;
@@ -164,9 +208,11 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
                      tile[TSR_AXIS_N] * (s->conv ? tile[TSR_AXIS_G] : 1) * s->out_bytes};
   bool all_n = tile[TSR_AXIS_N] == z[TSR_AXIS_N];
   bool merged[3] = {all_chans, all_n, all_n && (!s->conv || tile[TSR_AXIS_G] == z[TSR_AXIS_G])};
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 3; i++) {
     out[i] = merged[i] ? burst_bytes(q->t, bytes[i])
                        : (double)bytes[i] / (double)run[i] * burst_bytes(q->t, run[i]);
+    if (i < 2 && q->t->readers[i] > 0) out[i] /= q->t->readers[i];
+  }
 }
 
 /* How often things happen under a tiling and a loop order. */
@@ -203,8 +249,17 @@ static double overlapped(double n, double work, double move, double extra, doubl
   return (n - 1) * fmax(fmax(w, v), chain) + w;
 }
 
+/* The vector unit adds up the tiles of k, beside the array. */
+static double vector_cycles(const struct search *q, const struct counts *c) {
+  if (!promotes(q) || !q->t->lanes) return 0;
+  double results =
+      (double)q->s->size[TSR_AXIS_G] * (double)q->M * (double)q->s->size[TSR_AXIS_N];
+  return results * (c->steps / c->results) / (double)q->t->lanes;
+}
+
 static double cost_of(const struct search *q, double compute, const struct counts *c) {
   const struct tsr_target *t = q->t;
+  compute = fmax(compute, vector_cycles(q, c));
   double rate = t->dram_bytes_per_cycle, latency = t->latency_cycles;
   bool stationary = t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
   double S = stationary ? (double)t->rows : 0, skew = (double)t->skew;
@@ -262,6 +317,11 @@ static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
 static bool fits(struct search *q, const uint64_t *tile) {
   uint64_t bytes[3];
   tsri_tile_bytes(q->s, tile, bytes);
+  if (promotes(q)) { /* rings of partial and of running sums share scratchpad c */
+    uint64_t elems = bytes[2] / q->s->acc_bytes;
+    uint64_t all = TSR_PROMOTED_SLOTS * (bytes[2] + elems * TSR_PROMOTED_BYTES);
+    bytes[2] = tsr_ceil_div(all, q->t->slots[2]);
+  }
   bool ok = true;
   for (int i = 0; i < 3; i++) {
     q->least[i] = tsr_min_u64(q->least[i], bytes[i]);
@@ -279,7 +339,7 @@ static bool allowed(const struct search *q, const uint64_t *tile) {
   if (q->s->conv && z[TSR_AXIS_G] > 1 && /* a box must not reach into the next group */
       (z[TSR_AXIS_C] % tile[TSR_AXIS_C] || z[TSR_AXIS_N] % tile[TSR_AXIS_N]))
     return false;
-  if (q->t->flow != TSR_FLOW_OS || k_whole) return true;
+  if (q->t->flow != TSR_FLOW_OS || k_whole || promotes(q)) return true;
   /* os keeps one fold in the array while k tiles pass through it */
   uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW];
   return m <= q->t->rows && tile[TSR_AXIS_N] <= q->t->cols;
@@ -326,6 +386,7 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
   out->array_rows = array_span(t, out->spatial_rows);
   out->array_cols = array_span(t, out->spatial_cols);
   out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
+  out->promoted = promotes(q);
   out->cost_cycles = q->cost;
 }
 

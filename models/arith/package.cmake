@@ -6,7 +6,7 @@ foreach(kind STATIC SHARED)
   string(TOLOWER ${kind} suffix)
   add_library(libtessera_${suffix} ${kind} $<TARGET_OBJECTS:tsr_arith> $<TARGET_OBJECTS:tsr_base>)
   set_target_properties(libtessera_${suffix} PROPERTIES OUTPUT_NAME tessera LINKER_LANGUAGE C)
-  target_link_libraries(libtessera_${suffix} PRIVATE tsr_flags Threads::Threads)
+  target_link_libraries(libtessera_${suffix} PRIVATE tsr_flags Threads::Threads m)
 endforeach()
 set_target_properties(libtessera_shared PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

@@ -378,8 +378,8 @@ static void put(struct run *r, size_t i, double x) {
 static size_t b_at(const struct run *r, size_t i, size_t j) {
   switch (r->job->spread) {
   case TSR_VEC_EACH: return i * r->b.ld + j;
-  case TSR_VEC_ROW: return i * r->b.ld;
-  case TSR_VEC_COL: return j;
+  case TSR_VEC_ROW: return j;
+  case TSR_VEC_COL: return i * r->b.ld;
   case TSR_VEC_ONE: break;
   }
   return 0;
@@ -411,11 +411,13 @@ static void reduce_row(struct run *r, size_t i) {
   const struct tsr_vec_job *q = r->job;
   const struct rule *rule = r->rule;
   double partial[TSR_VEC_LANES_MAX];
-  size_t n = q->lanes < q->cols ? q->lanes : q->cols, lane = 0;
+  size_t lanes = q->lanes ? q->lanes : 1, n = lanes < q->cols ? lanes : q->cols, lane = 0;
   r->index = q->index0 + i;
-  for (size_t j = 0; j < q->cols; j++) {
+  for (size_t j = 0; j < n; j++)
+    partial[j] = apply(r, rule->map, get(r, &r->a, i * r->a.ld + j), 0);
+  for (size_t j = n; j < q->cols; j++) {
     double x = apply(r, rule->map, get(r, &r->a, i * r->a.ld + j), 0);
-    partial[lane] = j < n ? x : apply(r, rule->fold, partial[lane], x);
+    partial[lane] = apply(r, rule->fold, partial[lane], x);
     if (++lane == n) lane = 0;
   }
   for (; n > 1; n = (n + 1) / 2) {
@@ -432,7 +434,8 @@ static void windows(struct run *r, size_t i) {
     double sum = r->rule->neutral;
     r->index = q->index0 + (uint64_t)i * q->cols + j;
     for (size_t w = 0; w < q->window; w++) {
-      double x = get(r, &r->a, i * r->a.ld + w * q->window_ld + j);
+      size_t at = q->window_at ? q->window_at[w] : w * q->window_ld;
+      double x = get(r, &r->a, i * r->a.ld + at + j);
       sum = w ? apply(r, r->rule->fold, sum, x) : x;
     }
     finish(r, i * r->d.ld + j, sum);

@@ -81,8 +81,8 @@ int tsr_vec_find(const char *name);
 /* Which element of b meets a[i][j]. */
 enum tsr_vec_spread {
   TSR_VEC_EACH, /* b[i][j] */
-  TSR_VEC_ROW,  /* b[i][0]: one for each row */
-  TSR_VEC_COL,  /* b[0][j]: one for each column */
+  TSR_VEC_ROW,  /* b[0][j]: one row for all */
+  TSR_VEC_COL,  /* b[i][0]: one column for all */
   TSR_VEC_ONE   /* b[0][0] */
 };
 
@@ -103,11 +103,13 @@ struct tsr_vec_job {
   void *d;
   const struct tsr_format *d_format;
   size_t ldd;
-  /* WINDOW: element w of the window of d[i][j] is a[i*ld + w*window_ld + j]. */
+  /* WINDOW: element w of the window of d[i][j] is a[i*ld + w*window_ld + j], or, where it
+   * is not NULL, a[i*ld + window_at[w] + j]. */
   size_t window, window_ld;
+  const size_t *window_at;
   uint32_t imm;                /* fp32 code */
   bool first;                  /* REDUCE, WINDOW: overwrites d */
-  unsigned lanes;              /* REDUCE: 1 to TSR_VEC_LANES_MAX */
+  unsigned lanes;              /* REDUCE: at most TSR_VEC_LANES_MAX; 0: 1 */
   struct tsr_round_spec round; /* into d; SR: by index0 + i * cols + j of the result */
   uint64_t index0;
   uint8_t *meta; /* compress24: row i at meta + i * ldm, ceil(cols / 8) bytes of it */

@@ -67,7 +67,7 @@ struct state {
   uint64_t *counters;
   struct tsr_instance *self;
   struct tsr_instance *mem, *dram; /* the first memory on the way, and the last */
-  uint32_t core;
+  uint32_t core, cores;
   bool write; /* to DRAM: a store */
   /* the transfer whose bursts are being issued */
   const struct tsr_req *req;
@@ -77,6 +77,7 @@ struct state {
   uint64_t held;
   struct tsr_train train;
   uint64_t start_fs, idle_gap_fs, window_fs, port_wait_fs, pipe_fs;
+  uint64_t taken_fs; /* when the last of its bursts began to be served */
   uint64_t noc_hold_fs, noc_window_fs,
       noc_wait_fs; /* what links and slices have of its lateness */
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
@@ -98,6 +99,7 @@ static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wi
   s->mem = w->peer[0];
   s->dram = w->peer[1];
   s->core = w->core;
+  s->cores = w->cores;
   s->write = write;
   s->window_end_fs = tsr_mem_array(s->p->outstanding, sizeof *s->window_end_fs);
   return s->window_end_fs ? TSR_OK : tsr_err_nomem(err);
@@ -216,32 +218,51 @@ static void deliver(struct state *s) {
   s->port_wait_fs += waited;
 }
 
+/* How long the engine's window kept it from issuing: from the start of one burst until the
+ * slot of the next was open. */
+static uint64_t kept_by_window(const struct state *s, const uint64_t *open_fs) {
+  uint64_t kept = 0, taken = s->taken_fs;
+  for (uint32_t i = 0; i < s->train.n; i++) {
+    if (open_fs[i] > taken) kept += open_fs[i] - taken;
+    taken = tsr_max_u64(tsr_max_u64(taken, open_fs[i]), s->train.start_fs[i]);
+  }
+  return kept;
+}
+
 /* What links and slices have of a train's lateness: by how much they held back its last
- * burst, and the next train with it.  Where the memory stood idle beyond that, the window
- * was full of bursts that waited for links or for latency, as the last burst shows. */
-static void charge_wait(struct state *s, uint64_t idle_fs) {
+ * burst, and the next train with it.  Else the memory stood idle because the window was
+ * full, of bursts that waited for links or for latency, as the last burst shows.  What the
+ * memory says of that is about one core; of several each knows its own window. */
+static void charge_wait(struct state *s, const uint64_t *open_fs, uint64_t idle_fs) {
   const struct tsr_train *t = &s->train;
-  uint64_t wait = t->noc_fs - t->hold_fs, noc = 0, held;
-  if (!tsr_mul_u64(t->hold_fs, channels_of(s), &held)) held = UINT64_MAX;
-  idle_fs -= tsr_min_u64(idle_fs, held);
+  uint64_t wait = t->noc_fs - t->hold_fs, noc = 0, channels = channels_of(s);
+  uint64_t last = tsr_max_u64(t->start_fs[t->n - 1], s->taken_fs);
+  uint64_t held = tsr_min_u64(t->hold_fs, last - s->taken_fs);
+  if (s->cores > 1)
+    idle_fs = kept_by_window(s, open_fs) * channels;
+  else
+    idle_fs -= tsr_min_u64(idle_fs, held * channels);
   if (wait) noc = (uint64_t)((tsr_u128)idle_fs * wait / ((tsr_u128)wait + s->pipe_fs));
   s->noc_window_fs += noc;
   s->window_fs += idle_fs - noc;
-  s->noc_hold_fs += t->hold_fs;
+  s->noc_hold_fs += held;
   s->noc_wait_fs = wait;
+  for (uint32_t i = 0; i < t->n; i++) s->taken_fs = tsr_max_u64(s->taken_fs, t->start_fs[i]);
 }
 
 static void issue(struct state *s) {
   const struct tsr_memory_ops *mem = s->mem->ops->memory;
   struct tsr_instance *buf = s->req->xfer.buffer;
   struct tsr_train *t = &s->train;
+  uint64_t open_fs[TSR_TRAIN_MAX];
   if (t->n == 0) return;
+  memcpy(open_fs, t->ready_fs, t->n * sizeof *open_fs);
   if (s->write) {
     s->port_wait_fs +=
         buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
     s->read_end_fs = t->ready_fs[t->n - 1];
   }
-  charge_wait(s, mem->serve(s->mem->state, t, s->start_fs));
+  charge_wait(s, open_fs, mem->serve(s->mem->state, t, s->start_fs));
   s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
   if (!s->write) deliver(s);
   for (uint32_t i = 0; i < t->n; i++) {
@@ -281,7 +302,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->ticket = t;
   s->have = false;
   s->start_fs = e->now_fs(e->engine);
-  uint64_t free = s->mem->ops->memory->free_fs(s->mem->state);
+  uint64_t free = s->dram->ops->memory->free_fs(s->dram->state);
   s->idle_gap_fs = s->start_fs > free ? s->start_fs - free : 0;
   if (s->dram->ops->memory->bandwidth(s->dram->params) == TSR_UNLIMITED)
     s->idle_gap_fs = UINT64_MAX; /* nothing but latency can make it late */
@@ -289,6 +310,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->window_fs = s->port_wait_fs = 0;
   s->noc_hold_fs = s->noc_window_fs = s->noc_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
+  s->taken_fs = s->start_fs;
   s->port_limited = slower(s, req->xfer.buffer);
   for (uint32_t i = 0; i < req->xfer.n_others; i++)
     s->port_limited = s->port_limited || slower(s, req->xfer.others[i]);
@@ -331,10 +353,12 @@ static void facts(const void *vp, struct tsr_unit_facts *out) {
 static const struct tsr_unit_ops unit = {
     .start = start, .end = end, .estimate = estimate, .facts = facts};
 /* Which scratchpad a transfer uses, its request says; the ports show which it may. */
-static const struct tsr_port load_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"}, {"a", "sram"}, {"b", "sram"},
-                                             {"c", "sram"}, {NULL, NULL}};
-static const struct tsr_port store_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"}, {"a", "sram"}, {"b", "sram"},
-                                              {"c", "sram"}, {NULL, NULL}};
+static const struct tsr_port load_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"},
+                                             {"a", "sram"},           {"b", "sram"},
+                                             {"c", "sram"},           {NULL, NULL}};
+static const struct tsr_port store_ports[] = {{"mem", "dram|noc|llb"}, {"dram", "dram"},
+                                              {"a", "sram"},           {"b", "sram"},
+                                              {"c", "sram"},           {NULL, NULL}};
 
 const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .kind = "dma.load",

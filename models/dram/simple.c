@@ -4,11 +4,15 @@
  * favours a channel; conflicts by address are another model's subject), is served
  * there at bandwidth/channels (as channels times the bytes at the whole bandwidth,
  * so that no fraction of a B/s is lost), and its last byte arrives max(latency, service)
- * after service began.  Channels pipeline: latency does not occupy them. */
+ * after service began.  Channels pipeline: latency does not occupy them.
+ *
+ * The requests of one core come in order of time, and a channel serves them so.  Those of
+ * several do not: one that is still on its way keeps nobody waiting (models/lane.h). */
 #include <stdio.h>
 
+#include "models/lane.h"
 #include "models/models_int.h"
-#include "models/server.h"
+#include "sim/base/mem.h"
 
 enum { CHANNELS_MAX = 256 };
 
@@ -68,36 +72,49 @@ static const struct tsr_counter counters[] = {
     {NULL, TSR_COUNTER_SUM, NULL}};
 
 struct channel {
-  struct tsr_server server;
+  struct tsr_lane lane;
   uint64_t bytes, wait_fs; /* so far */
 };
 struct state {
   const struct params *p;
+  const struct tsr_env *env;
+  bool many; /* cores: requests come out of order */
   uint64_t *counters;
   uint64_t next; /* channel whose turn it is */
+  uint64_t *core_bytes; /* owned; read and written, by core */
+  uint32_t cores;
   struct channel channel[CHANNELS_MAX];
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
                             struct tsr_err *err) {
-  (void)err;
   struct state *s = vs;
   s->p = vp;
+  s->env = w->env;
+  s->many = w->cores > 1;
   s->counters = w->self->counters;
   for (uint64_t i = 0; i < s->p->channels; i++)
-    tsr_server_init(&s->channel[i].server, s->p->bandwidth);
-  return TSR_OK;
+    tsr_lane_init(&s->channel[i].lane, s->p->bandwidth);
+  s->cores = w->cores;
+  s->core_bytes = tsr_mem_array((size_t)w->cores * 2 + 1, sizeof *s->core_bytes);
+  return s->core_bytes ? TSR_OK : tsr_err_nomem(err);
+}
+
+static void fini(void *vs) {
+  tsr_mem_free(((struct state *)vs)->core_bytes);
 }
 
 static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   struct state *s = vs;
   uint64_t idle = 0, next = s->next;
   /* n channels of 1/n of the rate each, exactly: n times the bytes at the whole rate */
+  const uint64_t now = s->env->now_fs(s->env->engine);
   const uint64_t work = t->burst_bytes * s->p->channels;
   for (uint32_t i = 0; i < t->n; i++) {
     struct channel *c = &s->channel[next];
-    uint64_t could = tsr_max_u64(c->server.free_fs, from_fs), start;
-    uint64_t served = tsr_server_take(&c->server, work, t->ready_fs[i], &start);
+    uint64_t could = tsr_max_u64(c->lane.tail.free_fs, from_fs), start;
+    uint64_t served = s->many ? tsr_lane_take(&c->lane, now, work, t->ready_fs[i], &start)
+                              : tsr_server_take(&c->lane.tail, work, t->ready_fs[i], &start);
     uint64_t arrives = start + s->p->latency;
     if (arrives < start) arrives = UINT64_MAX;
     if (start > could) idle += start - could;
@@ -109,18 +126,20 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   }
   s->next = next;
   t->noc_fs = t->hold_fs = 0;
+  TSR_CHECK(t->core < s->cores);
+  s->core_bytes[2 * (size_t)t->core + t->write] += (uint64_t)t->n * t->burst_bytes;
   s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
   return idle;
 }
 
 static uint64_t free_fs(void *vs) {
   struct state *s = vs;
-  return s->channel[s->next].server.free_fs;
+  return s->channel[s->next].lane.tail.free_fs;
 }
 
 static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   struct state *s = vs;
-  struct tsr_server one = s->channel[0].server;
+  struct tsr_server one = s->channel[0].lane.tail;
   if (one.rate_bytes_per_s == TSR_UNLIMITED) return s->p->latency;
   tsr_server_set_unit(&one, bytes * s->p->channels);
   return s->p->latency > one.quot ? s->p->latency - one.quot : 0;
@@ -152,6 +171,11 @@ static void resource(const void *vs, size_t i, struct tsr_resource *out) {
   out->busy_fs = (uint64_t)(work / s->p->bandwidth);
 }
 
+static uint64_t core_bytes(const void *vs, uint32_t core, bool write) {
+  const struct state *s = vs;
+  return core < s->cores ? s->core_bytes[2 * (size_t)core + write] : 0;
+}
+
 static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,
                                              .pipe_fs = pipe_fs,
@@ -160,7 +184,8 @@ static const struct tsr_memory_ops memory = {.serve = serve,
                                              .channels = channels,
                                              .latency_fs = latency,
                                              .resources = resources,
-                                             .resource = resource};
+                                             .resource = resource,
+                                             .core_bytes = core_bytes};
 
 const struct tsr_component tsri_dram_simple = {
     .abi = TSR_MODEL_ABI,
@@ -171,4 +196,5 @@ const struct tsr_component tsri_dram_simple = {
     .params = params,
     .counters = counters,
     .init = init,
+    .fini = fini,
     .memory = &memory};

@@ -95,7 +95,6 @@ struct state {
   uint64_t sets, accesses;
   struct line *line; /* by slice, set, way */
   struct tsr_lane port[SLICES_MAX];
-  uint64_t port_end_fs; /* when the last bytes of hits have passed */
   /* the round: accesses in order, lines to read, lines to write back */
   uint32_t n;
   struct access access[ROUND_MAX];
@@ -183,7 +182,6 @@ static void settle(struct state *s, struct access *a) {
   uint64_t free = tsr_max_u64(port->tail.free_fs, s->from_fs);
   uint64_t end = tsr_lane_take(port, now, a->bytes, ready, &start);
   if (start > free) s->slice_idle_fs += start - free;
-  if (ready == a->lookup_fs) s->port_end_fs = tsr_max_u64(s->port_end_fs, end);
   /* Taken: when the memory behind did, when the port did, at once where a line is due. */
   uint64_t taken = a->opens               ? s->fills.start_fs[a->fill] - latency
                    : ready > a->lookup_fs ? a->lookup_fs - latency
@@ -288,10 +286,12 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
                     : tsr_min_u64(ports, s->behind_idle_fs);
 }
 
-/* The next burst finds the memory behind at work, or the ports with what hit last. */
+/* A port takes what is ready into any gap; what a burst may have to wait for is behind,
+ * where it is `latency` after it came. */
 static uint64_t free_fs(void *vs) {
   struct state *s = vs;
-  return tsr_max_u64(s->mem->ops->memory->free_fs(s->mem->state), s->port_end_fs);
+  uint64_t behind = s->mem->ops->memory->free_fs(s->mem->state);
+  return behind - tsr_min_u64(behind, s->p->latency);
 }
 
 /* The memory's own for as many of the accesses as missed so far. */

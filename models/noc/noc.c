@@ -106,10 +106,11 @@ struct state {
   uint64_t x, y;
   uint32_t *exit; /* of router and direction: its link */
   uint64_t slice_x[SLICES_MAX], slice_y[SLICES_MAX];
-  /* of the way back without load, averaged over cores and slices */
-  uint64_t mean_lag_fs, pairs, crossing; /* pairs of core and slice; those with links */
-  uint64_t messages;                     /* so far: the number of the present one */
-  uint64_t link_bytes, busy_rem;         /* not counted yet */
+  /* ways without load: back, averaged over pairs of core and slice, those with links being
+   * `crossing`; there, the longest */
+  uint64_t mean_lag_fs, pairs, crossing, farthest_fs;
+  uint64_t messages;             /* so far: the number of the present one */
+  uint64_t link_bytes, busy_rem; /* not counted yet */
   uint64_t busiest_bytes;
   struct tsr_train onward;
 };
@@ -256,7 +257,12 @@ static enum tsr_status match_memory(struct state *s, struct tsr_err *err) {
   return TSR_OK;
 }
 
-/* The mean way back, for pipe_fs. */
+static uint64_t pass_fs(const struct state *s, uint64_t bytes) {
+  if (s->p->bandwidth == TSR_UNLIMITED) return 0;
+  return (uint64_t)((tsr_u128)bytes * TSR_FS_PER_S / s->p->bandwidth);
+}
+
+/* For pipe_fs and free_fs. */
 static void measure(struct state *s) {
   uint64_t sum = 0;
   uint32_t path[WAY_MAX];
@@ -264,8 +270,11 @@ static void measure(struct state *s) {
   for (uint64_t c = 0; c < s->cores; c++)
     for (uint64_t i = 0; i < s->slices; i++) {
       uint32_t n = s->topology->route(s, c, i, true, path);
+      uint64_t lag = 0; /* there and back are as long */
+      for (uint32_t k = 0; k < n; k++) lag += s->link[path[k]].lag_fs;
       s->crossing += n > 0;
-      for (uint32_t k = 0; k < n; k++) sum += s->link[path[k]].lag_fs;
+      sum += lag;
+      if (n) s->farthest_fs = tsr_max_u64(s->farthest_fs, lag + pass_fs(s, s->p->header));
     }
   s->mean_lag_fs = sum / s->pairs;
 }
@@ -404,18 +413,17 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   return idle;
 }
 
+/* For whoever is farthest: what he sends then does not keep the memory waiting. */
 static uint64_t free_fs(void *vs) {
   struct state *s = vs;
-  return s->mem->ops->memory->free_fs(s->mem->state);
+  uint64_t behind = s->mem->ops->memory->free_fs(s->mem->state);
+  return behind - tsr_min_u64(behind, s->farthest_fs);
 }
 
 /* The memory's own, and the way back of a middling pair of core and slice. */
 static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   struct state *s = vs;
-  uint64_t pass = 0;
-  if (s->p->bandwidth != TSR_UNLIMITED)
-    pass = (uint64_t)((tsr_u128)bytes * TSR_FS_PER_S / s->p->bandwidth);
-  pass = (uint64_t)((tsr_u128)pass * s->crossing / s->pairs);
+  uint64_t pass = (uint64_t)((tsr_u128)pass_fs(s, bytes) * s->crossing / s->pairs);
   return s->mem->ops->memory->pipe_fs(s->mem->state, bytes) + s->mean_lag_fs + pass;
 }
 

@@ -35,8 +35,10 @@ static uint64_t turn(uint64_t word, uint64_t by, uint64_t period) { /* both belo
 /* n neighbouring words, pieces of a chunk after each other; whole rounds go to all. */
 static void add_chunks(struct placement *s, uint64_t word, uint64_t n) {
   uint64_t chunk = s->b->chunk;
-  s->all += n / s->period_words * chunk;
-  n %= s->period_words;
+  if (n >= s->period_words) {
+    s->all += n / s->period_words * chunk;
+    n %= s->period_words;
+  }
   while (n) {
     uint64_t bank = word / chunk, left = chunk - word % chunk;
     uint64_t piece = tsr_min_u64(n, left);
@@ -74,10 +76,14 @@ static void place(struct placement *s, uint64_t word, uint64_t rest) {
   s->still_bytes = width;
   s->still_words = s->period_words;
   for (uint64_t i = 0; i < s->p->lanes; i++) {
-    uint64_t last = rest + s->p->elem_bytes - 1, n = last / width + 1;
-    s->still_bytes = tsr_min_u64(s->still_bytes, width - tsr_max_u64(rest, last % width));
+    uint64_t last = rest + s->p->elem_bytes - 1, n = 1;
+    if (last >= width) { /* divisions are most of the work: only where needed */
+      n += last / width;
+      last %= width;
+    }
+    s->still_bytes = tsr_min_u64(s->still_bytes, width - tsr_max_u64(rest, last));
     if (n > covered) {
-      uint64_t from = turn(word, covered % s->period_words, s->period_words);
+      uint64_t from = covered ? turn(word, covered % s->period_words, s->period_words) : word;
       if (s->b->swizzle)
         add_swizzled(s, from, n - covered);
       else

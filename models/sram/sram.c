@@ -164,7 +164,7 @@ struct state {
   uint64_t latency_fs;
   struct phase phase[PHASES]; /* a ring */
   uint64_t n_phases;
-  uint64_t busy_fs; /* no phase ends later */
+  uint64_t busy_fs, busy_cycle; /* no phase ends later */
   /* of a banked layout */
   struct tsri_banks banks; /* banks 0: stream */
   uint64_t *conflicts;     /* a bank: cycles */
@@ -526,19 +526,19 @@ static bool is_roomy(const struct state *s, struct lot l, uint64_t start, uint64
   return need <= tsri_sat_mul(cycles, per_cycle(s, l));
 }
 
-/* The phase's cycles, `cycles` or what the lots of a bank or of the width need.  One that
- * is not known to begin meets no other. */
-static uint64_t shared(const struct state *s, const struct phase *ph, int64_t bank,
+/* The phase's cycles: `cycles`, or what the lots of a bank or of the width need. */
+static uint64_t shared(const struct state *s, const struct phase *ph, int64_t bank, bool alone,
                        uint64_t cycles) {
-  bool split = s->p->ports == PORTS_1R1W, later = ph->start_cycle == TSR_PHASE_LATER;
+  bool split = s->p->ports == PORTS_1R1W;
+  uint64_t start = ph->start_cycle;
   for (int d = split ? READ : BOTH; d <= (split ? WRITE : BOTH); d++) {
     struct lot l = {bank, d};
     uint64_t need = share_of(ph, l);
-    if (later)
+    if (alone)
       cycles = tsr_max_u64(cycles, tsr_ceil_div(need, per_cycle(s, l)));
-    else if (!is_roomy(s, l, ph->start_cycle, cycles, need)) {
-      cycles = tsr_max_u64(cycles, served_in(s, l, ph->start_cycle, need));
-      cycles = kept_by(s, l, ph->start_cycle, need, ph->start_cycle + cycles) - ph->start_cycle;
+    else if (!is_roomy(s, l, start, cycles, need)) {
+      cycles = tsr_max_u64(cycles, served_in(s, l, start, need));
+      cycles = kept_by(s, l, start, need, start + cycles) - start;
     }
   }
   return cycles;
@@ -560,6 +560,12 @@ static void lay(struct state *s, struct phase *ph, const struct tsri_bank_use *u
   }
 }
 
+/* Whether a phase meets no other; one that is not known to begin does not. */
+static bool is_alone(const struct state *s, uint64_t start) {
+  return start == TSR_PHASE_LATER || s->busy_cycle <= start ||
+         next_change(s, start) == TSR_PHASE_LATER;
+}
+
 /* The cycles of a phase that wants `cycles`. */
 static uint64_t needed(struct state *s, struct phase *ph, uint64_t cycles,
                        const struct tsr_pattern *pattern) {
@@ -570,11 +576,11 @@ static uint64_t needed(struct state *s, struct phase *ph, uint64_t cycles,
     cycles = tsr_max_u64(cycles, use->cycles);
   }
   lay(s, ph, use);
-  cycles = shared(s, ph, WIDTH, cycles);
-  /* Alone, the busiest bank of each step has said all. */
-  if (ph->start_cycle == TSR_PHASE_LATER || next_change(s, ph->start_cycle) == TSR_PHASE_LATER)
-    return cycles;
-  for (uint64_t i = 0; i < s->banks.banks; i++) cycles = shared(s, ph, (int64_t)i, cycles);
+  bool alone = is_alone(s, ph->start_cycle);
+  cycles = shared(s, ph, WIDTH, alone, cycles);
+  if (alone) return cycles; /* of the banks, the busiest of each step has said all */
+  for (uint64_t i = 0; i < s->banks.banks; i++)
+    cycles = shared(s, ph, (int64_t)i, false, cycles);
   return cycles;
 }
 
@@ -592,6 +598,7 @@ static void set_time(struct state *s, struct phase *ph, uint64_t start, uint64_t
   ph->end_fs = s->env->cycle_fs(s->env->engine, ph->end_cycle);
   ph->capacity = tsri_sat_mul(cycles, s->bytes_per_cycle);
   s->busy_fs = tsr_max_u64(s->busy_fs, ph->end_fs);
+  s->busy_cycle = tsr_max_u64(s->busy_cycle, ph->end_cycle);
 }
 
 /* Whether the addresses of a phase follow those of another without a gap. */
@@ -624,9 +631,10 @@ static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t r
   struct state *s = vs;
   s->counters[READ_BYTES] += read;
   s->counters[WRITE_BYTES] += write;
-  bool later = start_cycle == TSR_PHASE_LATER, known = s->p->latency && !later;
-  uint64_t wait = known && read && !reads_on(s, start_cycle) ? s->p->latency : 0;
-  if (!later) leave_gated(s, start_cycle);
+  bool later = start_cycle == TSR_PHASE_LATER, after = later || s->busy_cycle <= start_cycle;
+  bool waits = s->p->latency && read && !later && !reads_on(s, start_cycle);
+  uint64_t wait = waits ? s->p->latency : 0;
+  if (!after) leave_gated(s, start_cycle);
   struct phase *ph = add_phase(s, read, write);
   ph->start_cycle = start_cycle;
   uint64_t takes = cycles;
@@ -636,7 +644,7 @@ static uint64_t tile(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t r
   takes = tsri_sat_add(takes, wait);
   if (later) return takes;
   set_time(s, ph, start_cycle, takes);
-  follow_gated(s, ph);
+  if (!after) follow_gated(s, ph);
   return takes;
 }
 

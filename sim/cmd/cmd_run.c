@@ -10,7 +10,7 @@
 #include "sim/cmd/run_opts.h"
 #include "sim/run/run.h"
 
-enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL };
+enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL, OPT_PROGRAM };
 
 struct run_args {
   struct cmd_run_opts common;
@@ -26,6 +26,8 @@ static const struct argp_option run_options[] = {
     {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
     {"name", OPT_NAME, "S", 0, "a name for the run", 0},
+    {"program", OPT_PROGRAM, "F", 0,
+     "run this program, binary or text; with --workload it stands for the only layer", 0},
     {0}};
 
 static error_t parse_run(int key, char *arg, struct argp_state *state) {
@@ -39,6 +41,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state) {
     a->o.trace = (enum tsr_trace)cmd_choice(state, "--trace", tsr_trace_names, arg);
     return 0;
   case OPT_MODEL: (void)cmd_choice(state, "--model", models, arg); return 0;
+  case OPT_PROGRAM: a->common.program = arg; return 0;
   case OPT_SEED: a->o.seed = cmd_number(state, "--seed", arg); return 0;
   case OPT_NAME:
     if (!tsr_store_run_name_valid(arg))
@@ -75,6 +78,7 @@ static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t co
 /* Inferences per second; a large rate with a prefix that stands apart. */
 static void rate_text(double per_s, struct tsr_str *out) {
   char buf[TSR_QUERY_AMOUNT_MAX];
+  tsr_str_add(out, ", ");
   if (per_s >= 1e-3 && per_s < 99999.5)
     tsr_str_addf(out, "%.4g", per_s);
   else
@@ -102,11 +106,14 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
   if (!st && row) {
     bool changed = !tsr_query_is_null(q, 14);
     char amount[4][TSR_QUERY_AMOUNT_MAX];
-    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles, %s, ", tsr_query_text(q, 11),
+    tsr_str_addf(out, "\n%s on %s%s%s: %" PRIu64 " cycles, %s", tsr_query_text(q, 11),
                  tsr_query_text(q, 10), changed ? " with " : "",
                  changed ? tsr_query_text(q, 14) : "", tsr_query_u64(q, 0),
                  tsr_query_amount(amount[0], tsr_query_double(q, 1), 4, "s"));
-    rate_text(tsr_query_double(q, 7), out);
+    if (tsr_query_is_null(q, 7))
+      tsr_str_add(out, "\n"); /* a program alone infers nothing */
+    else
+      rate_text(tsr_query_double(q, 7), out);
     tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
     st = split_text(s, run, tsr_query_u64(q, 12), out, err);
     tsr_str_addf(out, "; %" PRIu64 " stalled\n", tsr_query_u64(q, 13));

@@ -6,7 +6,7 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
                            struct argp_state *state) {
   switch (key) {
   case 'a': o->arch = arg; return 0;
-  case 'w': o->workload = arg; return 0;
+  case 'w': tsr_str_addf(&o->workload, "%s%s", o->workload.n ? " + " : "", arg); return 0;
   case 'b':
     o->batch = cmd_number(state, "--batch", arg);
     if (!o->batch) cmd_usage_error(state, "--batch takes at least 1");
@@ -25,7 +25,8 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
     return 0;
   case ARGP_KEY_END:
     if (!o->arch) cmd_usage_error(state, "--arch is missing");
-    if (!o->workload) cmd_usage_error(state, "--workload is missing");
+    if (o->workload.failed) cmd_usage_error(state, "out of memory");
+    if (!o->workload.p && !o->program) cmd_usage_error(state, "--workload is missing");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -33,7 +34,8 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
 
 void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *out) {
   out->arch = o->arch;
-  out->workload = o->workload;
+  out->workload = o->workload.p;
+  out->program = o->program;
   out->sets = o->sets;
   out->n_sets = o->n_sets;
   out->batch = o->batch;
@@ -41,4 +43,5 @@ void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *ou
 
 void cmd_run_opts_fini(struct cmd_run_opts *o) {
   tsr_mem_free(o->sets);
+  tsr_str_fini(&o->workload);
 }

@@ -6,18 +6,25 @@
 #include "sim/run/run.h"
 
 struct cmd_run_opts {
-  const char *arch, *workload;
-  const char **sets; /* owned */
+  const char *arch, *program;
+  struct tsr_str workload; /* several: with ` + ` between them */
+  const char **sets;       /* owned */
   size_t n_sets, cap_sets;
   uint64_t batch;
 };
 
 /* Rows for a command's argp table. */
-#define CMD_RUN_OPTIONS                                                                \
-  {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", -1},                    \
-      {"workload", 'w', "W", 0, "workload: a network's name, a file, gemm:MxNxK", -1}, \
-      {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1}, {   \
-    "batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1     \
+#define CMD_RUN_OPTIONS                                                                     \
+  {"arch", 'a', "ARCH", 0, "architecture: a preset or a file", -1},                         \
+      {"workload",                                                                          \
+       'w',                                                                                 \
+       "W",                                                                                 \
+       0,                                                                                   \
+       "workload: a network's name, a file, gemm:MxNxK, "                                   \
+       "op:NAME:KEY=V,...; several at once each with its cores, W@FIRST-LAST (repeatable)", \
+       -1},                                                                                 \
+      {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1}, {        \
+    "batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1          \
   }
 /* Handles one key; ARGP_ERR_UNKNOWN for others'. */
 error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,

@@ -45,8 +45,7 @@ static void record(struct tsri_lane *lane, int state, uint64_t start, uint64_t c
     s->failed = true;
     return;
   }
-  s->list[s->n++] =
-      (struct tsr_segment){lane->inst->name, state, start, cycles, cycles, 1};
+  s->list[s->n++] = (struct tsr_segment){lane->inst->name, state, start, cycles, cycles, 1};
   *open = s->n;
 }
 

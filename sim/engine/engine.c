@@ -157,15 +157,6 @@ static enum tsr_status build_shared(struct tsr_engine *e, struct tsr_err *err) {
   return st;
 }
 
-static size_t count_resources(const struct tsr_engine *e) {
-  size_t n = 0;
-  for (size_t i = 0; i < e->machine->n_slots; i++) {
-    const struct tsr_instance *x = &e->inst[i];
-    if (x->ops->memory && x->ops->memory->resources) n += x->ops->memory->resources(x->state);
-  }
-  return n;
-}
-
 static enum tsr_status trace_units(struct tsr_engine *e, const char *path,
                                    struct tsr_err *err) {
   struct tsr_sc_trace *trace = NULL;
@@ -196,7 +187,7 @@ static enum tsr_status build(struct tsr_engine *e, const char *vcd, struct tsr_e
     if (!st) st = build_core(e, i, core, err);
   }
   if (st) return st;
-  e->n_resources = count_resources(e);
+  e->n_resources = tsri_resources_count(e);
   e->resource_results = tsr_mem_array(e->n_resources + 1, sizeof *e->resource_results);
   e->unit_results = tsr_mem_array(e->machine->n_slots, sizeof *e->unit_results);
   if (!e->resource_results || !e->unit_results) return tsr_err_nomem(err);

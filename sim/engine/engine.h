@@ -55,7 +55,7 @@ struct tsr_unit_result {
 };
 
 /* A piece of hardware that many use (a link, a slice, a channel) or that conflicts are
- * counted for (a bank): what happened at it while the job ran. */
+ * counted for (a bank). */
 struct tsr_resource_result {
   const char *instance; /* the machine's */
   char name[32];
@@ -71,8 +71,6 @@ struct tsr_layer_result {
   uint64_t vector_ops, vector_elements, vector_cycles;
   uint64_t dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes;
   uint64_t transfers, useful_bytes;
-  size_t n_resources;
-  const struct tsr_resource_result *resources; /* borrowed */
   size_t n_segments;
   const struct tsr_segment *segments; /* borrowed */
 };
@@ -96,8 +94,8 @@ struct tsr_job_hooks {
 
 struct tsr_values;
 struct tsr_engine_options {
-  bool trace;                /* collect segments */
-  const char *vcd_path;      /* unit states as a VCD (0 idle, 1 working, 2 waiting); NULL: none */
+  bool trace;           /* collect segments */
+  const char *vcd_path; /* unit states as a VCD (0 idle, 1 working, 2 waiting); NULL: none */
   struct tsr_values *values; /* bits move too (borrowed); NULL: timing alone */
   uint64_t seed;             /* of what is drawn where there are no values: indices */
 };
@@ -117,6 +115,9 @@ void tsr_engine_destroy(struct tsr_engine *e);
 enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs, size_t n,
                                const struct tsr_job_hooks *hooks, struct tsr_err *err);
 
+/* What happened so far at everything that many use; *out is borrowed from the engine until
+ * the next call.  Those never used are left out. */
+size_t tsr_engine_resources(struct tsr_engine *e, const struct tsr_resource_result **out);
 /* Agenda events so far, of all jobs. */
 uint64_t tsr_engine_events(const struct tsr_engine *e);
 

@@ -63,9 +63,9 @@ struct tsri_operand {
   int fmt;       /* format register of the place */
   uint32_t elem; /* bytes */
   uint64_t addr, bytes;
-  struct tsr_box box;             /* of the tensor, at the present loops */
-  uint64_t first[TSR_ISA_DIMS];   /* coordinate of its first element inside the tensor … */
-  uint64_t count[TSR_ISA_DIMS];   /* … and how many, step apart */
+  struct tsr_box box;           /* of the tensor, at the present loops */
+  uint64_t first[TSR_ISA_DIMS]; /* coordinate of its first element inside the tensor … */
+  uint64_t count[TSR_ISA_DIMS]; /* … and how many, step apart */
   uint64_t feed[TSR_ISA_DIMS][TSR_AXIS_COUNT + 1]; /* delta by dimension and axis */
 };
 
@@ -80,10 +80,11 @@ struct tsri_list {
 
 /* What the values of a request need beyond its timing. */
 struct tsri_data {
-  struct tsri_list list; /* its place is a */
-  struct tsri_operand a, b, c; /* a load or store: its place is c */
-  int tensor_fmt;              /* of the DRAM side */
-  uint32_t shift;              /* powers of two by which a transfer divides */
+  struct tsri_list list;               /* its place is a */
+  struct tsri_operand a, b, c;         /* a load or store: its place is c */
+  struct tsri_operand meta;            /* of a sparse b: which products it keeps */
+  int tensor_fmt;                      /* of the DRAM side */
+  uint32_t shift;                      /* powers of two by which a transfer divides */
   uint64_t extent[TSR_AXIS_COUNT + 1]; /* the last is 1: no axis */
   struct tsr_inst inst;
 };
@@ -131,6 +132,11 @@ struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  /* The same of the program's other cores, for loads to all; its first core alone has them. */
+  struct tsr_instance *const *others[TSR_ISA_BUFS];
+  uint32_t n_others;
+  uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
+  uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
   bool halted;
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */
@@ -247,12 +253,9 @@ struct tsri_running {
   uint32_t cores_done;
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
+  struct tsr_instance **others; /* owned; buffers a of all cores but the first, then b, c */
   uint64_t barrier[TSR_ISA_UNITS]; /* generations */
   uint32_t arrived[TSR_ISA_UNITS];
-};
-
-struct tsri_resource { /* a resource's figures when a job began */
-  uint64_t bytes, busy_fs, wait_fs;
 };
 
 struct tsr_engine {
@@ -274,7 +277,6 @@ struct tsr_engine {
   size_t n_jobs, jobs_over;
   struct tsr_unit_result *unit_results;
   struct tsr_resource_result *resource_results;
-  struct tsri_resource *resource_marks; /* of the jobs' begin, by job and resource */
   size_t n_resources;
   struct tsr_err *err;     /* of the run */
   enum tsr_status failure; /* of a hook or a request */
@@ -303,6 +305,9 @@ void tsri_units_progress(struct tsr_engine *e);
 void tsri_units_reset(struct tsri_core *c, uint64_t cycle);
 /* Appends who of a core waits for what, since when, and the queues' fills. */
 void tsri_units_explain(const struct tsri_core *c, struct tsr_str *out);
+
+/* Resources that there are (resource.c). */
+size_t tsri_resources_count(const struct tsr_engine *e);
 
 /* ---- values (values.c) ---- */
 

@@ -12,6 +12,7 @@ void tsri_issue_start(struct tsri_issue *is, const struct tsr_program *p,
     is->buffer[b] = buffers ? buffers[b] : NULL;
     is->buffer_bytes[b] = bytes ? bytes[b] : UINT64_MAX;
   }
+  is->memory_bytes = UINT64_MAX;
   for (int f = 0; f < TSR_ISA_FORMATS; f++) is->format_name[f] = -1;
   for (int x = 0; x < TSR_AXIS_COUNT; x++)
     is->axis[x] = (struct tsri_axis){TSR_ISA_NO_LOOP, 1, 1};
@@ -63,8 +64,7 @@ void tsri_issue_describe(struct tsri_issue *is, const struct tsr_inst *in) {
                                               .wrap = (uint64_t)in->f[5]};
     break;
   case TSR_ISA_ADVANCE:
-    if (in->f[1] != TSR_ISA_NO_LOOP)
-      is->place[in->f[0]].advance[in->f[1]] = (uint64_t)in->f[2];
+    if (in->f[1] != TSR_ISA_NO_LOOP) is->place[in->f[0]].advance[in->f[1]] = (uint64_t)in->f[2];
     break;
   case TSR_ISA_TENSOR: new_tensor(&is->tensor[in->f[0]], in); break;
   case TSR_ISA_DIM:
@@ -115,15 +115,16 @@ static void clip(const struct tsr_box *b, struct tsri_operand *o) {
     uint64_t at = (uint64_t)b->start[i] + j0 * b->step[i];
     bool none = j0 >= b->extent[i] || at >= b->size[i];
     o->first[i] = at;
-    o->count[i] = none ? 0
-                       : tsr_min_u64(b->extent[i] - j0, tsr_ceil_div(b->size[i] - at, b->step[i]));
+    o->count[i] =
+        none ? 0 : tsr_min_u64(b->extent[i] - j0, tsr_ceil_div(b->size[i] - at, b->step[i]));
   }
 }
 
 static uint64_t address(const struct tsri_issue *is, const struct tsri_place *p) {
   uint64_t moved = 0;
   for (int l = 0; l < TSR_ISA_LOOPS; l++)
-    if (p->advance[l]) /* modulo 2^64 and then wrap: exact where wrap divides it or it is small */
+    if (p->advance[l]) /* modulo 2^64 and then wrap: exact where wrap divides it or it is small
+                        */
       moved = (uint64_t)((moved + (tsr_u128)is->loop[l].index * p->advance[l]) % p->wrap);
   return p->base + moved;
 }
@@ -204,8 +205,8 @@ static int64_t pitch(const struct tsri_operand *o, uint64_t mask, const uint64_t
 
 static struct tsr_view view(const struct tsri_issue *is, const struct tsri_operand *o,
                             uint64_t rows, uint64_t cols, const uint64_t *ext) {
-  return (struct tsr_view){is->buffer[o->buf], o->addr, pitch(o, rows, ext),
-                           pitch(o, cols, ext)};
+  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                           pitch(o, rows, ext), pitch(o, cols, ext)};
 }
 
 /* ---- requests ---- */
@@ -228,6 +229,16 @@ static bool loops_last(const struct tsri_issue *is, uint64_t mask) {
   return true;
 }
 
+/* A matrix of rows x cols elements, dense at a place. */
+static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows, uint64_t cols,
+                              struct tsri_operand *o, struct tsri_fault *fault) {
+  uint64_t elems;
+  if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
+  set_place(is, p, elems, o, fault);
+  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                           (int64_t)(cols * o->elem), o->elem};
+}
+
 static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
                        struct tsr_mm_req *q, struct tsri_data *d, struct tsri_fault *fault) {
   extents(is, d->extent);
@@ -235,13 +246,17 @@ static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
   operand(is, (int)in->f[3], (int)in->f[0], &d->c, fault);
   operand(is, (int)in->f[4], (int)in->f[1], &d->a, fault);
   operand(is, (int)in->f[5], (int)in->f[2], &d->b, fault);
+  bool sparse = in->f[8] != TSR_DENSE;
+  if (sparse) /* a row of ceil(k/8) bytes for each column of b */
+    (void)matrix(is, (int)in->f[9], ext[TSR_AXIS_G] * ext[TSR_AXIS_N],
+                 tsr_ceil_div(product(ext, MASK_K), 8), &d->meta, fault);
   *q = (struct tsr_mm_req){.groups = ext[TSR_AXIS_G],
                            .m = product(ext, MASK_M),
                            .n = ext[TSR_AXIS_N],
                            .k = product(ext, MASK_K),
                            .first = loops_first(is, (uint64_t)in->f[6]),
                            .last = loops_last(is, (uint64_t)in->f[6]),
-                           .sparse = in->f[8] != TSR_DENSE,
+                           .sparse = sparse,
                            .a_bytes = d->a.elem,
                            .b_bytes = d->b.elem,
                            .acc_bytes = d->c.elem,
@@ -266,6 +281,20 @@ static void request_preload(const struct tsri_issue *is, const struct tsr_inst *
                            .b_bytes = d->b.elem,
                            .rate = (uint32_t)in->f[2],
                            .b = view(is, &d->b, MASK_K, MASK_N, d->extent)};
+}
+
+/* The last byte of a transfer lies in the memory. */
+static void check_memory(const struct tsri_issue *is, const struct tsri_operand *o,
+                         struct tsri_fault *fault) {
+  tsr_u128 end = (tsr_u128)o->box.base_bytes + o->box.elem_bytes;
+  for (uint32_t i = 0; i < o->box.rank; i++) {
+    if (!o->count[i]) return; /* all of it lies outside the tensor */
+    tsr_u128 last = o->first[i] + (tsr_u128)(o->count[i] - 1) * o->box.step[i];
+    end += last * o->box.stride_bytes[i]; /* of the tensor's own size: within 2^65 */
+  }
+  if (end > is->memory_bytes)
+    fault_at(fault, "reaches past the end of", -1, o->box.base_bytes,
+             end > UINT64_MAX ? UINT64_MAX : (uint64_t)end, is->memory_bytes);
 }
 
 /* Where in memory a list in a scratchpad was loaded from; 0 when no load brought it. */
@@ -304,18 +333,14 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   operand(is, (int)in->f[0], (int)in->f[1], &d->c, list ? &none : fault);
   if (list) listed(is, in, d, fault);
   d->tensor_fmt = is->tensor[in->f[0]].fmt;
+  check_memory(is, &d->c, fault);
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
-  *x = (struct tsr_xfer_req){
-      .box = d->c.box, .buffer = is->buffer[d->c.buf], .local_addr = d->c.addr};
-}
-
-/* A matrix of rows x cols elements, dense at a place. */
-static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows, uint64_t cols,
-                              struct tsri_operand *o, struct tsri_fault *fault) {
-  uint64_t elems;
-  if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
-  set_place(is, p, elems, o, fault);
-  return (struct tsr_view){is->buffer[o->buf], o->addr, (int64_t)(cols * o->elem), o->elem};
+  *x = (struct tsr_xfer_req){.box = d->c.box,
+                             .buffer = is->buffer[d->c.buf],
+                             .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
+  if (in->op != TSR_ISA_LOAD || in->f[2] != TSR_TO_ALL) return;
+  x->others = is->others[d->c.buf];
+  x->n_others = is->n_others;
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
@@ -324,21 +349,28 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
   const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
-  bool second = info->sources > 1;
+  bool compress = in->f[0] == TSR_VEC_COMPRESS24, first = loops_first(is, (uint64_t)in->f[7]);
+  bool copies = info->kind == TSR_VEC_BINARY && in->f[7] && first; /* a sum begins */
+  bool second = (info->sources > 1 && !copies) || compress;
   uint64_t b_rows = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_COL ? rows : 1;
   uint64_t b_cols = in->f[4] == TSR_BC_NONE || in->f[4] == TSR_BC_ROW ? cols : 1;
-  *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
+  uint64_t d_cols = info->kind == TSR_VEC_REDUCE ? 1 : cols;
+  if (compress) { /* 2 of 4, and a nibble for each 4, in the place of b */
+    d_cols = tsr_ceil_div(cols, 4) * 2;
+    b_cols = tsr_ceil_div(cols, 8);
+  }
+  *v = (struct tsr_vec_req){.op = copies ? TSR_VEC_COPY : (uint32_t)in->f[0],
                             .rows = rows,
                             .cols = cols,
                             .window = 1,
-                            .first = loops_first(is, (uint64_t)in->f[7]),
-                            .b_elems = second ? b_rows * b_cols : 0};
-  v->d = matrix(is, (int)in->f[1], rows, info->kind == TSR_VEC_REDUCE ? 1 : cols, &d->c, fault);
+                            .first = first,
+                            .b_elems = second && !compress ? b_rows * b_cols : 0};
+  v->d = matrix(is, (int)in->f[1], rows, d_cols, &d->c, fault);
   v->a = matrix(is, (int)in->f[2], rows, cols, &d->a, fault);
   if (second) v->b = matrix(is, (int)in->f[3], b_rows, b_cols, &d->b, fault);
   v->d_bytes = d->c.elem;
   v->a_bytes = d->a.elem;
-  v->b_bytes = second ? d->b.elem : 0;
+  v->b_bytes = second && !compress ? d->b.elem : 0;
 }
 
 static void request_window(const struct tsri_issue *is, const struct tsr_inst *in,
@@ -362,7 +394,7 @@ static void request_window(const struct tsri_issue *is, const struct tsr_inst *i
 void tsri_issue_request(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_req *out, struct tsri_data *data, struct tsri_fault *fault) {
   data->inst = *in;
-  data->a.bytes = data->b.bytes = data->c.bytes = 0;
+  data->a.bytes = data->b.bytes = data->c.bytes = data->meta.bytes = 0;
   data->list.n = 0;
   switch (in->op) {
   case TSR_ISA_MM: request_mm(is, in, &out->mm, data, fault); break;

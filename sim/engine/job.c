@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/log.h"
+#include "sim/base/mem.h"
 #include "sim/engine/engine_int.h"
 
 /* ---- counters ---- */
@@ -26,50 +27,6 @@ static void clear_core(struct tsr_engine *e, uint32_t core) {
     struct tsr_instance *x = &e->inst[i];
     for (int c = 0; x->ops->counters && x->ops->counters[c].name; c++) x->counters[c] = 0;
   }
-}
-
-static struct tsri_resource *marks_of(struct tsr_engine *e, const struct tsri_running *r) {
-  return e->resource_marks + (size_t)(r - e->job) * e->n_resources;
-}
-
-/* ---- resources: what many use ---- */
-
-typedef void resource_fn(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                         const struct tsr_resource *r, void *arg);
-
-static void each_resource(struct tsr_engine *e, resource_fn *fn, void *arg) {
-  size_t at = 0;
-  for (size_t i = 0; i < e->machine->n_slots; i++) {
-    const struct tsr_instance *x = &e->inst[i];
-    if (!x->ops->memory || !x->ops->memory->resources) continue;
-    size_t n = x->ops->memory->resources(x->state);
-    for (size_t j = 0; j < n; j++) {
-      struct tsr_resource r = {0};
-      x->ops->memory->resource(x->state, j, &r);
-      fn(e, at++, x, &r, arg);
-    }
-  }
-}
-
-static void mark_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                          const struct tsr_resource *r, void *arg) {
-  (void)x;
-  marks_of(e, arg)[at] = (struct tsri_resource){r->bytes, r->busy_fs, r->wait_fs};
-}
-
-static uint64_t cycles_of(const struct tsr_engine *e, uint64_t fs) {
-  return tsr_clock_cycle_at(fs, e->env.clock_hz);
-}
-
-static void collect_resource(struct tsr_engine *e, size_t at, const struct tsr_instance *x,
-                             const struct tsr_resource *r, void *arg) {
-  const struct tsri_resource *m = &marks_of(e, arg)[at];
-  struct tsr_resource_result *out = &e->resource_results[at];
-  *out = (struct tsr_resource_result){.instance = x->name,
-                                      .bytes = r->bytes - m->bytes,
-                                      .busy_cycles = cycles_of(e, r->busy_fs - m->busy_fs),
-                                      .wait_cycles = cycles_of(e, r->wait_fs - m->wait_fs)};
-  memcpy(out->name, r->name, sizeof out->name);
 }
 
 /* ---- results ---- */
@@ -125,6 +82,18 @@ static void add_core(struct tsr_engine *e, uint32_t id, struct tsr_layer_result 
   }
 }
 
+/* Bytes that the DRAM has moved for the job's cores so far: others are at work too.  Where it
+ * does not tell them apart, for all. */
+static uint64_t dram_bytes(const struct tsr_engine *e, const struct tsr_job *j, bool write) {
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  const struct tsr_memory_ops *ops = dram->ops->memory;
+  if (!ops->core_bytes) return counter(dram, write ? "write_bytes" : "read_bytes");
+  uint64_t sum = 0;
+  for (uint32_t c = j->first_core; c < j->first_core + j->n_cores; c++)
+    sum += ops->core_bytes(dram->state, c, write);
+  return sum;
+}
+
 static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
                     struct tsr_layer_result *out) {
   *out = (struct tsr_layer_result){.start_cycles = r->start_cycle,
@@ -133,13 +102,9 @@ static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
   uint64_t latest = 0;
   for (uint32_t i = 0; i < r->job->n_cores; i++)
     add_core(e, r->job->first_core + i, out, &latest);
-  each_resource(e, collect_resource, r);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
-  out->dram_read_bytes = counter(dram, "read_bytes") - r->dram_mark[0];
-  out->dram_write_bytes = counter(dram, "write_bytes") - r->dram_mark[1];
+  out->dram_read_bytes = dram_bytes(e, r->job, false) - r->dram_mark[0];
+  out->dram_write_bytes = dram_bytes(e, r->job, true) - r->dram_mark[1];
   out->units = e->unit_results;
-  out->n_resources = e->n_resources;
-  out->resources = e->resource_results;
   out->n_segments = r->segments.n;
   out->segments = r->segments.list;
 }
@@ -183,21 +148,43 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
   if (e->values) tsri_values_start(e->values, c->id);
   c->job = r;
   tsri_units_reset(c, r->start_cycle);
+  if (m->unified) buffers[TSR_BUF_B] = buffers[TSR_BUF_C] = buffers[TSR_BUF_A];
   tsri_issue_start(&c->issue, r->job->program[i], buffers, bytes);
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  c->issue.memory_bytes = dram->ops->memory->capacity(dram->params); /* unlimited: the most */
+  if (m->unified) {
+    c->issue.buffer_from[TSR_BUF_B] = bytes[TSR_BUF_A];
+    c->issue.buffer_from[TSR_BUF_C] = bytes[TSR_BUF_A] + bytes[TSR_BUF_B];
+  }
+  if (i) return;
+  c->issue.n_others = r->job->n_cores - 1;
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    c->issue.others[b] = r->others + (size_t)b * c->issue.n_others;
+}
+
+static enum tsr_status find_others(struct tsr_engine *e, struct tsri_running *r) {
+  const struct tsr_machine *m = e->machine;
+  size_t n = r->job->n_cores - 1, at = 0;
+  r->others = tsr_mem_array(TSR_ISA_BUFS * n + 1, sizeof(struct tsr_instance *));
+  if (!r->others) return tsr_err_nomem(e->err);
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    for (uint32_t i = 1; i <= n; i++) {
+      int piece = m->unified ? TSR_SLOT_SRAM_A : TSR_SLOT_SRAM_A + b;
+      r->others[at++] = &e->inst[tsr_machine_slot(m, r->job->first_core + i, piece)];
+    }
+  return TSR_OK;
 }
 
 static void begin(void *arg) {
   struct tsri_running *r = arg;
   struct tsr_engine *e = r->engine;
   size_t index = (size_t)(r - e->job);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
   r->start_cycle = tsri_engine_cycle(e);
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
-  r->dram_mark[0] = counter(dram, "read_bytes");
-  r->dram_mark[1] = counter(dram, "write_bytes");
-  each_resource(e, mark_resource, r);
-  enum tsr_status st =
-      e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  r->dram_mark[0] = dram_bytes(e, r->job, false);
+  r->dram_mark[1] = dram_bytes(e, r->job, true);
+  enum tsr_status st = e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  if (!st) st = find_others(e, r);
   if (st) {
     tsri_engine_fail(e, st);
     return;
@@ -220,8 +207,7 @@ static void launch(struct tsr_engine *e) {
     }
     if (!free) continue;
     r->state = TSRI_JOB_RUNS;
-    for (uint32_t c = 0; c < r->job->n_cores; c++)
-      e->core[r->job->first_core + c].job = r;
+    for (uint32_t c = 0; c < r->job->n_cores; c++) e->core[r->job->first_core + c].job = r;
     e->env.at(e, e->env.cycle_fs(e, at), TSR_PRIO_ISSUE, begin, r);
   }
   for (uint64_t c = 0; c < e->machine->cores; c++) e->core[c].reserved = false;
@@ -256,7 +242,9 @@ static void finish(struct tsr_engine *e, struct tsri_running *r) {
   e->jobs_over++;
   for (uint32_t i = 0; i < j->n_cores; i++) e->core[j->first_core + i].job = NULL;
   tsr_mem_free(r->segments.list);
+  tsr_mem_free(r->others);
   r->segments = (struct tsri_segments){0};
+  r->others = NULL;
   for (size_t i = index + 1; i < e->n_jobs; i++)
     for (size_t a = 0; a < e->job[i].job->n_after; a++)
       if (e->job[i].job->after[a] == index) e->job[i].left_after--;
@@ -326,13 +314,12 @@ static enum tsr_status open_list(struct tsr_engine *e, const struct tsr_job *job
   e->n_jobs = n;
   e->jobs_over = 0;
   e->job = tsr_mem_array(n + 1, sizeof *e->job);
-  e->resource_marks = tsr_mem_array(n * e->n_resources + 1, sizeof *e->resource_marks);
-  if (!e->job || !e->resource_marks) return tsr_err_nomem(err);
+  if (!e->job) return tsr_err_nomem(err);
   for (size_t i = 0; i < n; i++) {
     TSR_CHECK(jobs[i].n_cores && jobs[i].first_core + jobs[i].n_cores <= e->machine->cores);
     for (size_t a = 0; a < jobs[i].n_after; a++) TSR_CHECK(jobs[i].after[a] < i);
-    e->job[i] = (struct tsri_running){
-        .engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
+    e->job[i] =
+        (struct tsri_running){.engine = e, .job = &jobs[i], .left_after = jobs[i].n_after};
   }
   return TSR_OK;
 }
@@ -349,10 +336,11 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
     if (!st) st = tsr_agenda_status(e->agenda);
     if (!st && e->jobs_over < n) st = deadlock(e, err);
   }
-  for (size_t i = 0; e->job && i < n; i++) tsr_mem_free(e->job[i].segments.list);
+  for (size_t i = 0; e->job && i < n; i++) {
+    tsr_mem_free(e->job[i].segments.list);
+    tsr_mem_free(e->job[i].others);
+  }
   tsr_mem_free(e->job);
-  tsr_mem_free(e->resource_marks);
   e->job = NULL;
-  e->resource_marks = NULL;
   return st;
 }

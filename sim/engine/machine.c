@@ -26,8 +26,12 @@ struct tile_own {
   char rules[TSR_PARAM_TEXT_MAX];
   uint64_t rate[17], other, promote;
 };
+struct sram_own {
+  bool unified;
+};
 struct noc_own {
   int kind;
+  bool multicast;
 };
 struct dram_own {
   int model;
@@ -139,8 +143,8 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
               "the same for formats by description, such as e5m3; 0: not executed"),
     TEXT_ROW("rates.rules", tile_own, rules, "",
-             "rates that depend on more, first match first: A*B+ACC>OUT=RATE, a part `any` or "
-             "left out fits all, `sparse` behind OUT for 2:4 weights; separated by commas"),
+             "rates that depend on more, first match first: A.B[.ACC[.OUT]][.sparse]=RATE,..., "
+             "sparse for 2:4 weights, a part `any` fits all"),
     {.key = NULL}};
 static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .type = TSR_PARAM_ENUM,
@@ -151,6 +155,15 @@ static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .doc = "how DRAM is modelled",
                                               .src = "SRC:assumed"},
                                              {.key = NULL}};
+static const struct tsr_param sram_rows[] = {
+    {.key = "unified",
+     .type = TSR_PARAM_BOOL,
+     .def = "false",
+     .offset = offsetof(struct sram_own, unified),
+     .uncertainty = "exact",
+     .doc = "a, b and c are parts, of their sizes, of one memory with the ports and banks of a",
+     .src = "SRC:assumed"},
+    {.key = NULL}};
 static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .type = TSR_PARAM_ENUM,
                                              .names = noc_kinds,
@@ -158,6 +171,14 @@ static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .offset = offsetof(struct noc_own, kind),
                                              .uncertainty = "exact",
                                              .doc = "interconnect between cores and memory",
+                                             .src = "SRC:assumed"},
+                                            {.key = "multicast",
+                                             .type = TSR_PARAM_BOOL,
+                                             .def = "true",
+                                             .offset = offsetof(struct noc_own, multicast),
+                                             .uncertainty = "exact",
+                                             .doc = "what all cores of a layer need comes from "
+                                                    "memory once, where there is an interconnect",
                                              .src = "SRC:assumed"},
                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
@@ -202,6 +223,7 @@ enum {
   SEC_ROOT,
   SEC_TILE,
   SEC_VECTOR,
+  SEC_SRAM,
   SEC_A,
   SEC_B,
   SEC_C,
@@ -214,8 +236,12 @@ enum {
 };
 static const struct section sections[SEC_COUNT] = {
     [SEC_ROOT] = {"", NULL, {{NULL, NULL}}, root_rows},
-    [SEC_TILE] = {"tile", "kind", {{"systolic", "tile.systolic"}, {"dot", "tile.dot"}}, tile_rows},
+    [SEC_TILE] = {"tile",
+                  "kind",
+                  {{"systolic", "tile.systolic"}, {"dot", "tile.dot"}},
+                  tile_rows},
     [SEC_VECTOR] = {"vector", NULL, {{"", "vector"}}, NULL},
+    [SEC_SRAM] = {"sram", NULL, {{NULL, NULL}}, sram_rows},
     [SEC_A] = {"sram.a", NULL, {{"", "sram"}}, NULL},
     [SEC_B] = {"sram.b", NULL, {{"", "sram"}}, NULL},
     [SEC_C] = {"sram.c", NULL, {{"", "sram"}}, NULL},
@@ -230,11 +256,12 @@ static const struct section sections[SEC_COUNT] = {
 };
 static const char *const root_ignores[] = {"tile", "vector", "sram", "dma", "noc",
                                            "llb",  "dram",   "sim",  NULL};
+static const char *const sram_ignores[] = {"a", "b", "c", NULL};
 
 struct table { /* the rows of a section and the memory they describe */
   const struct tsr_param *rows;
-  char *memory;      /* the component's parameters first */
-  size_t own_offset; /* of the machine's own structure */
+  char *memory;                    /* the component's parameters first */
+  size_t own_offset;               /* of the machine's own structure */
   const struct tsr_component *ops; /* NULL: none */
 };
 
@@ -295,35 +322,14 @@ struct reading {
   struct tsr_err *err;
 };
 
-/* `sram` holds nothing but a, b, c. */
-static void check_sram_keys(const struct reading *r, enum tsr_status *st) {
-  static const char *const names[] = {"a", "b", "c"};
-  const struct tsr_node *sram = tsr_config_tree_get(r->root, "sram");
-  if (!sram) return;
-  if (sram->kind != TSR_NODE_MAP) {
-    enum tsr_status bad = tsr_err_at(r->err, TSR_INPUT, &sram->pos,
-                                     "'sram' is no mapping; expected the keys a, b, c");
-    if (!*st) *st = bad;
-    return;
-  }
-  for (size_t i = 0; i < sram->n; i++) {
-    const struct tsr_entry *e = &sram->entries[i];
-    if (!strcmp(e->key, "a") || !strcmp(e->key, "b") || !strcmp(e->key, "c")) continue;
-    enum tsr_status bad = tsr_err_at(r->err, TSR_USAGE, &e->key_pos,
-                                     "unknown key 'sram.%s'; expected a, b or c", e->key);
-    if (!*st) *st = bad;
-    const char *near = tsr_err_nearest(e->key, names, 3);
-    if (near) tsr_err_hint(r->err, "did you mean 'sram.%s'?", near);
-  }
-}
-
 /* The variant that the file selects; a value that is none of them is told when the key
  * itself is read. */
 static const struct variant *variant_of(const struct reading *r, const struct section *s,
                                         bool *by_set) {
   const struct tsr_node *map = *s->path ? tsr_config_tree_get(r->root, s->path) : NULL;
-  const struct tsr_node *n =
-      s->selector && map && map->kind == TSR_NODE_MAP ? tsr_config_tree_get(map, s->selector) : NULL;
+  const struct tsr_node *n = s->selector && map && map->kind == TSR_NODE_MAP
+                                 ? tsr_config_tree_get(map, s->selector)
+                                 : NULL;
   *by_set = n && n->pos.src && !strcmp(n->pos.src->path, "--set");
   for (int v = 0; n && n->kind == TSR_NODE_SCALAR && v < VARIANTS_MAX; v++)
     if (s->variant[v].value && !strcmp(s->variant[v].value, n->text)) return &s->variant[v];
@@ -371,14 +377,15 @@ static enum tsr_status read_sections(struct reading *r) {
     const struct tsr_node *map = *s->path ? tsr_config_tree_get(r->root, s->path) : r->root;
     const char *prefix = *s->path ? full_key(r->m->arena, s, "") : "";
     if (!prefix) return tsr_err_nomem(r->err);
-    const char *const *ignores = i == SEC_ROOT ? root_ignores : NULL;
+    const char *const *ignores = i == SEC_ROOT   ? root_ignores
+                                 : i == SEC_SRAM ? sram_ignores
+                                                 : NULL;
     if (by_set) st = foreign_keys(r, s, map, t, &ignores);
     if (st) return st;
     tsr_param_defaults(t->rows, t->memory);
     st = tsr_param_read(t->rows, prefix, map, ignores, t->memory, NULL, r->err);
     if (!first) first = st;
   }
-  check_sram_keys(r, &first);
   return first;
 }
 
@@ -452,7 +459,8 @@ struct piece_row {
   int peer[TSR_PORTS_MAX]; /* slots as of core 0, MEMORY, or NONE */
 };
 enum { NONE = -1, MEMORY = -2 }; /* MEMORY: the first of the chain before the DRAM */
-#define NO_PEERS {NONE, NONE, NONE, NONE, NONE}
+#define NO_PEERS \
+  { NONE, NONE, NONE, NONE, NONE }
 static const struct piece_row pieces[TSR_SLOT_COUNT] = {
     [TSR_SLOT_SRAM_A] = {"sram.a", NULL, SEC_A, NO_PEERS},
     [TSR_SLOT_SRAM_B] = {"sram.b", NULL, SEC_B, NO_PEERS},
@@ -460,7 +468,8 @@ static const struct piece_row pieces[TSR_SLOT_COUNT] = {
     [TSR_SLOT_LOAD] = {"dma.load",
                        "dma.load",
                        SEC_DMA,
-                       {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B, TSR_SLOT_SRAM_C}},
+                       {MEMORY, TSR_SLOT_DRAM, TSR_SLOT_SRAM_A, TSR_SLOT_SRAM_B,
+                        TSR_SLOT_SRAM_C}},
     [TSR_SLOT_STORE] = {"dma.store",
                         "dma.store",
                         SEC_DMA,
@@ -498,16 +507,17 @@ static enum tsr_status add_piece(struct reading *r, uint64_t core, int piece, ui
       row->kind ? tsr_models_find(row->kind) : r->table[row->section].ops;
   char number[24] = "";
   if (piece == TSR_SLOT_TILE) (void)snprintf(number, sizeof number, "%d", (int)tile);
-  enum tsr_status st =
-      add(r, slot,
-          tsr_arena_printf(m->arena, "core%llu.%s%s", (unsigned long long)core, row->name, number),
-          ops, row->section);
+  enum tsr_status st = add(
+      r, slot,
+      tsr_arena_printf(m->arena, "core%llu.%s%s", (unsigned long long)core, row->name, number),
+      ops, row->section);
   struct tsr_machine_instance *x = &m->slot[slot];
   x->core = (int)core;
-  for (int p = 0; p < TSR_PORTS_MAX; p++)
-    x->peer[p] = row->peer[p] == MEMORY ? m->memory
-                 : row->peer[p] == NONE ? NONE
-                                        : tsr_machine_slot(m, core, row->peer[p]);
+  for (int p = 0; p < TSR_PORTS_MAX; p++) {
+    int to = row->peer[p];
+    if (m->unified && (to == TSR_SLOT_SRAM_B || to == TSR_SLOT_SRAM_C)) to = TSR_SLOT_SRAM_A;
+    x->peer[p] = to == MEMORY ? m->memory : to == NONE ? NONE : tsr_machine_slot(m, core, to);
+  }
   return st;
 }
 
@@ -557,6 +567,9 @@ static enum tsr_status expand(struct reading *r) {
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
+  const struct noc_own *noc = own_of(r, SEC_NOC);
+  m->multicast = noc->kind && noc->multicast;
+  m->unified = ((const struct sram_own *)own_of(r, SEC_SRAM))->unified;
   memcpy(m->format_a, tile->a, sizeof m->format_a);
   memcpy(m->format_b, tile->b, sizeof m->format_b);
   memcpy(m->format_acc, tile->acc, sizeof m->format_acc);
@@ -568,7 +581,8 @@ static enum tsr_status expand(struct reading *r) {
   }
   m->n_rates = sizeof rate_formats / sizeof rate_formats[0];
   m->rate_other = tile->other;
-  enum tsr_status st = tsri_rates_read(m, tile->rules, tsr_config_tree_get(r->root, "tile.rates.rules"), r->err);
+  enum tsr_status st =
+      tsri_rates_read(m, tile->rules, tsr_config_tree_get(r->root, "tile.rates.rules"), r->err);
   return st ? st : add_instances(r);
 }
 

@@ -16,8 +16,8 @@
 #include "models/registry.h"
 #include "sim/base/str.h"
 
-enum tsr_slot {      /* instances: the DRAM, then the pieces of core 0, as of every core; the
-                        tiles of a core stand behind one another */
+enum tsr_slot { /* instances: the DRAM, then the pieces of core 0, as of every core; the
+                   tiles of a core stand behind one another */
                 TSR_SLOT_DRAM,
                 TSR_SLOT_SRAM_A,
                 TSR_SLOT_SRAM_B,
@@ -59,11 +59,13 @@ struct tsr_machine {
   char format_acc[TSR_PARAM_TEXT_MAX], format_out[TSR_PARAM_TEXT_MAX];
   char mma[TSR_PARAM_TEXT_MAX]; /* as tsr_mma_resolve takes it; empty: by the formats */
   uint64_t max_events, max_cycles;
-  uint64_t cores, tiles; /* tiles of a core */
+  uint64_t cores, tiles;     /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
   enum tsr_attention attention;
-  uint64_t promote;      /* products along k between promotions, 0: none */
-  size_t n_rates; /* formats the tile executes, products per element and cycle */
+  bool multicast;   /* a load may bring the same bytes to all cores of a layer */
+  bool unified;     /* scratchpads b and c are parts of a: their own instances are idle */
+  uint64_t promote; /* products along k between promotions, 0: none */
+  size_t n_rates;   /* formats the tile executes, products per element and cycle */
   struct {
     const char *format;
     uint64_t rate;

@@ -328,14 +328,29 @@ static void report_fault(struct tsri_core *c, size_t pc, const struct tsri_fault
   struct tsr_engine *e = c->e;
   struct tsr_str text = TSR_STR_INIT;
   tsr_isa_print(c->issue.p, &c->issue.p->inst[pc], &text);
-  enum tsr_status st = tsr_err_set(
-      e->err, TSR_SIM,
-      "layer '%s', core %u, instruction %zu (%s): bytes %" PRIu64 " to %" PRIu64
-      " %s scratchpad %s, which has %" PRIu64 " bytes",
-      tsri_engine_job_name(c), c->id, pc, text.p ? text.p : "", fault->from, fault->to,
-      fault->what, tsr_isa_buf_names[fault->buf], fault->limit);
+  enum tsr_status st =
+      tsr_err_set(e->err, TSR_SIM,
+                  "layer '%s', core %u, instruction %zu (%s): bytes %" PRIu64 " to %" PRIu64
+                  " %s %s%s, which has %" PRIu64 " bytes",
+                  tsri_engine_job_name(c), c->id, pc, text.p ? text.p : "", fault->from,
+                  fault->to, fault->what, fault->buf < 0 ? "the memory" : "scratchpad ",
+                  fault->buf < 0 ? "" : tsr_isa_buf_names[fault->buf], fault->limit);
   tsr_str_fini(&text);
   tsri_engine_fail(e, st);
+}
+
+/* A load to all cores is their first one's: what the others may not ask for. */
+static bool loads_for_others(struct tsri_core *c) {
+  const struct tsr_inst *in = &c->issue.p->inst[c->pending.pc];
+  const struct tsr_job *j = c->job->job;
+  if (in->op != TSR_ISA_LOAD || in->f[2] == TSR_TO_OWN) return false;
+  if (in->f[2] == TSR_TO_ALL && (c->id == j->first_core)) return false;
+  tsri_engine_fail(c->e, tsr_err_set(c->e->err, TSR_SIM,
+                                     "layer '%s', core %u, instruction %zu: a load for other "
+                                     "cores; only core %u, the program's first, loads for all",
+                                     tsri_engine_job_name(c), c->id, c->pending.pc,
+                                     j->first_core));
+  return true;
 }
 
 /* The next entry of the program; false when there is none (any more). */
@@ -348,6 +363,7 @@ static bool fetch(struct tsri_core *c) {
     report_fault(c, c->pending.pc, &fault);
     return false;
   }
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c)) return false;
   if (c->pending_unit < 0 || c->pending.kind != TSRI_OP_REQ || !e->values) return true;
   c->pending.data = tsr_mem_alloc(sizeof data);
   if (c->pending.data)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/arith/vector.h"
 #include "sim/engine/values_int.h"
 
 /* ---- life ---- */
@@ -69,8 +70,10 @@ void tsr_values_destroy(struct tsr_values *v) {
   if (!v) return;
   if (v->scratch) {
     for (size_t i = 0; i < v->n_segments; i++) free_segment(&v->segment[i]);
-    for (uint64_t c = 0; c < v->machine->cores; c++)
+    for (uint64_t c = 0; c < v->machine->cores; c++) {
       for (int b = 0; b < TSR_ISA_BUFS; b++) free_bytes(&v->scratch[c].buf[b]);
+      tsr_mem_free(v->scratch[c].hold);
+    }
   }
   for (size_t i = 0; i < v->n_units; i++) tsr_mem_free(v->unit[i]);
   for (int i = 0; i < 3; i++) tsr_mem_free(v->block[i]);
@@ -154,10 +157,10 @@ enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *e
   const struct tsri_core *c = f->unit->core;
   struct tsr_str text = TSR_STR_INIT;
   tsr_isa_print(c->issue.p, &f->data->inst, &text);
-  enum tsr_status st =
-      tsr_err_set(err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s), cycle %" PRIu64 ": %s",
-                  tsri_engine_job_name(c), c->id, f->pc, text.p ? text.p : "",
-                  tsri_engine_cycle(c->e), what);
+  enum tsr_status st = tsr_err_set(
+      err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s), cycle %" PRIu64 ": %s",
+      tsri_engine_job_name(c), c->id, f->pc, text.p ? text.p : "", tsri_engine_cycle(c->e),
+      what);
   tsr_str_fini(&text);
   return st;
 }
@@ -195,18 +198,20 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
   struct tsri_scratch *s = scratch_of(f, core);
   uint64_t from = o->addr, to = o->addr + o->bytes;
   if (from == to) return TSR_OK;
-  for (unsigned i = 0; i < s->n_holds; i++) {
+  for (size_t i = 0; i < s->n_holds; i++) {
     const struct tsri_hold *h = &s->hold[i];
     bool same = h->flight->unit == f->unit; /* a unit keeps its own order */
     if (same || h->buf != o->buf || !(h->write || write) || h->to <= from || to <= h->from)
       continue;
-    return tsri_values_wrong(
-        f, err,
-        "%s bytes %" PRIu64 " to %" PRIu64 " of scratchpad %s while instruction %zu still %s them",
-        write ? "writes" : "reads", tsr_max_u64(from, h->from), tsr_min_u64(to, h->to),
-        tsr_isa_buf_names[o->buf], h->flight->pc, h->write ? "writes" : "reads");
+    return tsri_values_wrong(f, err,
+                             "%s bytes %" PRIu64 " to %" PRIu64
+                             " of scratchpad %s while instruction %zu still %s them",
+                             write ? "writes" : "reads", tsr_max_u64(from, h->from),
+                             tsr_min_u64(to, h->to), tsr_isa_buf_names[o->buf], h->flight->pc,
+                             h->write ? "writes" : "reads");
   }
-  TSR_CHECK(s->n_holds < TSRI_HOLDS_MAX);
+  if (!tsr_mem_grow((void **)&s->hold, &s->cap_holds, s->n_holds + 1, sizeof *s->hold))
+    return tsr_err_nomem(err);
   s->hold[s->n_holds++] = (struct tsri_hold){f, o->buf, write, from, to};
   return TSR_OK;
 }
@@ -214,8 +219,8 @@ static enum tsr_status hold(struct tsri_flight *f, uint32_t core, const struct t
 /* Lets go of what a request reads (or all). */
 static void let_go(const struct tsri_flight *f, uint32_t core, bool reads_only) {
   struct tsri_scratch *s = scratch_of(f, core);
-  unsigned n = 0;
-  for (unsigned i = 0; i < s->n_holds; i++)
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_holds; i++)
     if (s->hold[i].flight != f || (reads_only && s->hold[i].write)) s->hold[n++] = s->hold[i];
   s->n_holds = n;
 }
@@ -242,6 +247,11 @@ static enum tsr_status hold_results(struct tsri_flight *f, struct tsr_err *err) 
   return st;
 }
 
+/* compress24 writes there which elements it keeps. */
+static bool writes_b(const struct tsri_flight *f) {
+  return f->data->inst.op == TSR_ISA_VEC && f->data->inst.f[0] == TSR_VEC_COMPRESS24;
+}
+
 enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
   uint32_t core = f->unit->core->id;
   const struct tsri_data *d = f->data;
@@ -251,7 +261,8 @@ enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
     return !st && d->a.bytes ? hold(f, core, &d->a, false, err) : st;
   }
   if (d->a.bytes) st = hold(f, core, &d->a, false, err);
-  if (!st && d->b.bytes) st = hold(f, core, &d->b, false, err);
+  if (!st && d->b.bytes) st = hold(f, core, &d->b, writes_b(f), err);
+  if (!st && d->meta.bytes) st = hold(f, core, &d->meta, false, err);
   if (!st && !f->gated) st = hold_results(f, err);
   return st;
 }
@@ -329,9 +340,9 @@ static enum tsr_status run(struct transfer *t, uint64_t addr, uint64_t n, uint64
   struct tsri_segment *s = segment_at(v, addr);
   uint64_t last = addr + (n - 1) * step + elem, hole;
   if (!s || last - s->base > s->bytes.n)
-    return tsri_values_wrong(f, err, "%s bytes %" PRIu64 " to %" PRIu64
-                             " of memory, where no tensor lies",
-                             t->store ? "writes" : "reads", addr, last);
+    return tsri_values_wrong(
+        f, err, "%s bytes %" PRIu64 " to %" PRIu64 " of memory, where no tensor lies",
+        t->store ? "writes" : "reads", addr, last);
   uint64_t at = addr - s->base;
   struct tsri_bytes *pad = &v->scratch[f->unit->core->id].buf[t->o->buf];
   bool plain = !t->from && elem == local_elem && step == elem;
@@ -348,7 +359,8 @@ static enum tsr_status run(struct transfer *t, uint64_t addr, uint64_t n, uint64
     tsri_bytes_mark(&s->bytes, at, n * elem);
   } else {
     for (uint64_t i = 0; i < n; i++) {
-      uint8_t *mem = s->bytes.data + at + i * step, *own = pad->data + t->local + i * local_elem;
+      uint8_t *mem = s->bytes.data + at + i * step,
+              *own = pad->data + t->local + i * local_elem;
       if (t->store) {
         uint64_t code = tsri_code_get(own, local_elem);
         tsri_code_put(mem, elem, convert(t, code));
@@ -407,7 +419,7 @@ static void copy_to_others(const struct tsri_flight *f) {
 enum tsr_status tsri_values_transfer(struct tsri_flight *f, struct tsr_err *err) {
   const struct tsri_data *d = f->data;
   struct transfer t = {.f = f, .o = &d->c, .store = is_store(f), .local = d->c.addr};
-  const struct tsr_format *tensor, *pad;
+  const struct tsr_format *tensor = NULL, *pad = NULL;
   if (!d->c.bytes) return TSR_OK; /* all of it lies outside */
   enum tsr_status st = tsri_values_format(f, d->tensor_fmt, &tensor, err);
   if (!st) st = tsri_values_format(f, d->c.fmt, &pad, err);

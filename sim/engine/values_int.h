@@ -7,9 +7,9 @@
 #include "sim/engine/engine_int.h"
 #include "sim/engine/values.h"
 
-struct tsri_bytes { /* of a tensor or a scratchpad */
+struct tsri_bytes {        /* of a tensor or a scratchpad */
   uint8_t *data, *written; /* a byte each; written NULL: all of them */
-  uint64_t n, top; /* top: nothing from there on was written */
+  uint64_t n, top;         /* top: nothing from there on was written */
 };
 
 struct tsri_segment {
@@ -26,12 +26,10 @@ struct tsri_hold {
   bool write;
   uint64_t from, to;
 };
-enum { TSRI_HOLDS_MAX = 4 * TSR_TICKETS_MAX * TSR_ISA_UNITS };
-
 struct tsri_scratch { /* of a core */
   struct tsri_bytes buf[TSR_ISA_BUFS];
-  struct tsri_hold hold[TSRI_HOLDS_MAX];
-  unsigned n_holds;
+  struct tsri_hold *hold; /* owned */
+  size_t n_holds, cap_holds;
 };
 
 struct tsri_unit_cache { /* the matrix unit of three formats */

@@ -41,8 +41,9 @@ static bool inside(const struct tsri_operand *o, int i, uint64_t c, uint64_t *in
 static enum tsr_status outside_box(const struct walker *w, const struct at *p,
                                    struct tsr_err *err) {
   return tsri_values_wrong(
-      w->f, err, "reads an element of scratchpad %s that its box does not hold (%" PRIu64
-      ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " from its start)",
+      w->f, err,
+      "reads an element of scratchpad %s that its box does not hold (%" PRIu64 ", %" PRIu64
+      ", %" PRIu64 ", %" PRIu64 " from its start)",
       tsr_isa_buf_names[w->g->o->buf], p->c[0], p->c[1], p->c[2], p->c[3]);
 }
 
@@ -181,14 +182,14 @@ enum tsr_status tsri_gather(struct tsri_flight *f, const struct tsri_gather *g, 
   return each_run(&w, take_run, out, err);
 }
 
-static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n,
-                               uint64_t index, void *arg, struct tsr_err *err) {
+static enum tsr_status put_run(struct walker *w, const struct at *p, uint64_t n, uint64_t index,
+                               void *arg, struct tsr_err *err) {
   const struct tsri_gather *g = w->g;
   const uint8_t *const *in = arg;
   struct at q = *p;
   enum tsr_status st = TSR_OK;
   for (uint64_t j = 0; !st && j < n; j++) {
-    uint64_t byte;
+    uint64_t byte = 0;
     bool pad;
     st = locate(w, &q, &byte, &pad, err);
     if (!st && !pad) {
@@ -237,8 +238,8 @@ static void counter_move(const struct counter *c, const struct tsri_operand *o,
 
 enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_operand *o,
                                     const uint64_t *extent, unsigned rows, unsigned cols,
-                                    unsigned win, uint32_t code, uint8_t *out, uint8_t *inside_to,
-                                    struct tsr_err *err) {
+                                    unsigned win, uint32_t code, uint8_t *out,
+                                    uint8_t *inside_to, struct tsr_err *err) {
   const struct tsri_gather g = {.o = o,
                                 .extent = extent,
                                 .cols = {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_COUNT},
@@ -258,8 +259,8 @@ enum tsr_status tsri_gather_windows(struct tsri_flight *f, const struct tsri_ope
       bool any = false;
       for (uint64_t j = 0; !st && j < c.n; j++) {
         struct at p = base;
-        uint64_t byte;
-        bool pad;
+        uint64_t byte = 0;
+        bool pad = true;
         counter_move(&c, o, extent, j, &p);
         st = locate(&w, &p, &byte, &pad, err);
         if (!st && !pad) st = check_written(&w, byte, o->elem, err);
@@ -319,8 +320,7 @@ static enum tsr_status check_cuts(struct tsri_flight *f, const struct tsr_mma *u
   return tsri_values_wrong(
       f, err,
       "%s cuts k every %" PRIu64 " products (rows times rate), where matrix unit '%s' cannot "
-      "go on from a rounded sum; expected a multiple of its %" PRIu64
-      ", or --numerics off",
+      "go on from a rounded sum; expected a multiple of its %" PRIu64 ", or --numerics off",
       tile->name, cut, unit->name, period);
 }
 
@@ -332,47 +332,123 @@ struct matrices {
 static void describe(const struct tsri_data *d, const struct tsr_mma *unit,
                      struct matrices *x) {
   const uint64_t *e = d->extent;
-  x->a = (struct tsri_gather){&d->a, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
-                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C}, 0,
+  x->a = (struct tsri_gather){&d->a,
+                              e,
+                              {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->a)};
   /* n alone: the other two column axes are of length 1 */
-  x->b = (struct tsri_gather){&d->b, e, {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
-                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+  x->b = (struct tsri_gather){&d->b,
+                              e,
+                              {TSR_AXIS_KH, TSR_AXIS_KW, TSR_AXIS_C},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->b)};
-  x->c = (struct tsri_gather){&d->c, e, {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
-                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N}, 0,
+  x->c = (struct tsri_gather){&d->c,
+                              e,
+                              {TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW},
+                              {TSR_AXIS_COUNT, TSR_AXIS_COUNT, TSR_AXIS_N},
+                              0,
                               (uint32_t)tsr_gemm_code_bytes(unit->acc)};
   x->m = e[TSR_AXIS_B] * e[TSR_AXIS_OH] * e[TSR_AXIS_OW];
   x->n = e[TSR_AXIS_N];
   x->k = e[TSR_AXIS_KH] * e[TSR_AXIS_KW] * e[TSR_AXIS_C];
 }
 
+/* a, b and c of one group as whole matrices, c as it is (zeros where it is overwritten);
+ * b_rows: elements of b along k that are there. */
+struct blocks {
+  uint8_t *a, *b, *c;
+};
+
+static enum tsr_status take_blocks(struct tsri_flight *f, struct matrices *x, uint64_t b_rows,
+                                   struct blocks *out, struct tsr_err *err) {
+  struct tsr_values *v = f->unit->core->e->values;
+  out->a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
+  out->b = tsri_values_block(v, 1, b_rows * x->n * x->b.code);
+  out->c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
+  if (!out->a || !out->b || !out->c) return tsr_err_nomem(err);
+  enum tsr_status st = tsri_gather(f, &x->a, out->a, err);
+  if (!st) st = tsri_gather(f, &x->b, out->b, err);
+  if (st) return st;
+  if (!f->part[0].req.mm.first) return tsri_gather(f, &x->c, out->c, err);
+  memset(out->c, 0, x->m * x->n * x->c.code);
+  return TSR_OK;
+}
+
 static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
                                 struct matrices *x, struct tsr_err *err) {
-  struct tsr_values *v = f->unit->core->e->values;
-  uint8_t *a = tsri_values_block(v, 0, x->m * x->k * x->a.code);
-  uint8_t *b = tsri_values_block(v, 1, x->k * x->n * x->b.code);
-  uint8_t *c = tsri_values_block(v, 2, x->m * x->n * x->c.code);
-  if (!a || !b || !c) return tsr_err_nomem(err);
-  enum tsr_status st = tsri_gather(f, &x->a, a, err);
-  if (!st) st = tsri_gather(f, &x->b, b, err);
-  if (!st && f->part[0].req.mm.first)
-    memset(c, 0, x->m * x->n * x->c.code);
-  else if (!st)
-    st = tsri_gather(f, &x->c, c, err);
-  struct tsr_gemm g = {.unit = unit,
-                       .m = x->m,
-                       .n = x->n,
-                       .k = x->k,
-                       .a = a,
-                       .lda = x->k,
-                       .b = b,
-                       .ldb = x->n,
-                       .c = c,
-                       .ldc = x->n,
-                       .threads = 1};
-  if (!st) st = tsr_gemm_run(&g, NULL, NULL, err);
-  return st ? st : tsri_scatter(f, &x->c, c, err);
+  struct blocks z = {NULL, NULL, NULL};
+  enum tsr_status st = take_blocks(f, x, x->k, &z, err);
+  if (st) return st;
+  const struct tsr_gemm g = {.unit = unit,
+                             .m = x->m,
+                             .n = x->n,
+                             .k = x->k,
+                             .a = z.a,
+                             .lda = x->k,
+                             .b = z.b,
+                             .ldb = x->n,
+                             .c = z.c,
+                             .ldc = x->n,
+                             .threads = 1};
+  st = tsr_gemm_run(&g, NULL, NULL, err);
+  return st ? st : tsri_scatter(f, &x->c, z.c, err);
+}
+
+static enum tsr_status check_sparse(struct tsri_flight *f, struct tsr_err *err) {
+  const uint64_t *e = f->data->extent;
+  uint64_t hole;
+  if (e[TSR_AXIS_KH] * e[TSR_AXIS_KW] > 1)
+    return tsri_values_wrong(f, err, "a compressed operand has its k along axis c alone");
+  if (!tsri_bytes_written(
+          &f->unit->core->e->values->scratch[f->unit->core->id].buf[f->data->meta.buf],
+          f->data->meta.addr, f->data->meta.bytes, &hole))
+    return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
+                             hole, tsr_isa_buf_names[f->data->meta.buf]);
+  return TSR_OK;
+}
+
+/* The places that column j of b keeps, two of every group of 4 along k. */
+static uint64_t kept_place(const struct tsri_flight *f, const struct matrices *x, uint64_t j,
+                           uint64_t i) {
+  const struct tsri_operand *o = &f->data->meta;
+  const struct tsri_core *c = f->unit->core;
+  uint64_t row = x->b.group * x->n + j, group = i / 2;
+  const uint8_t *meta = c->e->values->scratch[c->id].buf[o->buf].data + o->addr +
+                        row * tsr_ceil_div(x->k, 8) + group / 2;
+  unsigned nibble = group % 2 ? *meta >> 4 : *meta & 15;
+  return group * 4 + (i % 2 ? nibble >> 2 : nibble & 3);
+}
+
+/* Half the products: of each column of b those that it keeps, in ascending order of k,
+ * through the unit as if they were all there are. */
+static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_mma *unit,
+                                       struct matrices *x, struct tsr_err *err) {
+  struct blocks z = {NULL, NULL, NULL};
+  uint64_t half = tsr_ceil_div(x->k, 4) * 2;
+  enum tsr_status st = take_blocks(f, x, half, &z, err);
+  if (st) return st;
+  TSR_CHECK(z.a && z.b && z.c);
+  uint64_t *ka = tsr_mem_array(2 * half, sizeof *ka);
+  if (!ka) return tsr_err_nomem(err);
+  uint64_t *kb = ka + half;
+  for (uint64_t i = 0; i < x->m; i++)
+    for (uint64_t j = 0; j < x->n; j++) {
+      uint64_t n = 0;
+      for (uint64_t k = 0; k < half; k++) {
+        uint64_t at = kept_place(f, x, j, k);
+        if (at >= x->k) continue;
+        ka[n] = tsri_code_get(z.a + (i * x->k + at) * x->a.code, x->a.code);
+        kb[n++] = tsri_code_get(z.b + (k * x->n + j) * x->b.code, x->b.code);
+      }
+      uint8_t *acc = z.c + (i * x->n + j) * x->c.code;
+      tsri_code_put(acc, x->c.code,
+                    tsr_mma_dot(unit, ka, kb, n, tsri_code_get(acc, x->c.code), NULL));
+    }
+  tsr_mem_free(ka);
+  return tsri_scatter(f, &x->c, z.c, err);
 }
 
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
@@ -380,15 +456,25 @@ enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
   const struct tsr_mma *unit = NULL;
   struct matrices x;
   enum tsr_status st = find_unit(f, &unit, err);
-  if (st) return st;
-  if (unit->scale || d->inst.f[8] != TSR_DENSE)
-    return tsri_values_wrong(f, err, "block scales and compressed operands have no values yet");
+  if (st || !unit) return st;
+  if (unit->scale)
+    return tsri_values_wrong(f, err, "operands have no block scales, which unit '%s' takes",
+                             unit->name);
   describe(d, unit, &x);
+  bool sparse = d->inst.f[8] != TSR_DENSE;
+  uint64_t stored[TSR_AXIS_COUNT + 1]; /* extents of a b that holds 2 of every 4 along c */
+  if (sparse) {
+    memcpy(stored, d->extent, sizeof stored);
+    stored[TSR_AXIS_C] = tsr_ceil_div(stored[TSR_AXIS_C], 4) * 2;
+    x.b.extent = stored;
+    st = check_sparse(f, err);
+    if (st) return st;
+  }
   if (!x.m || !x.n || !x.k) return TSR_OK;
   st = check_cuts(f, unit, err);
   for (uint64_t g = 0; !st && g < d->extent[TSR_AXIS_G]; g++) {
     x.a.group = x.b.group = x.c.group = g;
-    st = multiply(f, unit, &x, err);
+    st = sparse ? multiply_sparse(f, unit, &x, err) : multiply(f, unit, &x, err);
   }
   return st;
 }

@@ -24,13 +24,13 @@ static enum tsr_status check_read(const struct tsri_flight *f, const struct tsri
                                   struct tsr_err *err) {
   uint64_t hole;
   if (tsri_bytes_written(pad_of(f, o), o->addr, o->bytes, &hole)) return TSR_OK;
-  return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written", hole,
-                           tsr_isa_buf_names[o->buf]);
+  return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
+                           hole, tsr_isa_buf_names[o->buf]);
 }
 
 /* The matrix of an operand, with its present codes where `read`. */
-static enum tsr_status open_matrix(struct tsri_flight *f, const struct tsri_operand *o, int block,
-                                   uint64_t elems, bool read, struct matrix *m,
+static enum tsr_status open_matrix(struct tsri_flight *f, const struct tsri_operand *o,
+                                   int block, uint64_t elems, bool read, struct matrix *m,
                                    struct tsr_err *err) {
   *m = (struct matrix){.o = o, .elems = elems};
   enum tsr_status st = tsri_values_format(f, o->fmt, &m->format, err);
@@ -44,7 +44,8 @@ static enum tsr_status open_matrix(struct tsri_flight *f, const struct tsri_oper
   m->codes = tsri_values_block(f->unit->core->e->values, block, elems * code);
   if (!m->codes) return tsr_err_nomem(err);
   for (uint64_t i = 0; i < elems; i++)
-    tsri_code_put(m->codes + i * code, (uint32_t)code, tsri_code_get(from + i * o->elem, o->elem));
+    tsri_code_put(m->codes + i * code, (uint32_t)code,
+                  tsri_code_get(from + i * o->elem, o->elem));
   return TSR_OK;
 }
 
@@ -65,20 +66,19 @@ static unsigned lanes_of(const struct tsri_flight *f) {
 }
 
 static enum tsr_status run_vec(struct tsri_flight *f, struct tsr_err *err) {
-  static const enum tsr_vec_spread spread[TSR_ISA_BCS] = {
-      [TSR_BC_NONE] = TSR_VEC_EACH,
-      [TSR_BC_ROW] = TSR_VEC_COL, /* the instruction names what b is, the job where it varies */
-      [TSR_BC_COL] = TSR_VEC_ROW,
-      [TSR_BC_ONE] = TSR_VEC_ONE};
+  static const enum tsr_vec_spread spread[TSR_ISA_BCS] = {[TSR_BC_NONE] = TSR_VEC_EACH,
+                                                          [TSR_BC_ROW] = TSR_VEC_ROW,
+                                                          [TSR_BC_COL] = TSR_VEC_COL,
+                                                          [TSR_BC_ONE] = TSR_VEC_ONE};
   const struct tsri_data *d = f->data;
   const struct tsr_vec_req *q = &f->part[0].req.vec;
   const struct tsr_vec_info *info = tsr_vec_info(q->op);
   bool reduce = info->kind == TSR_VEC_REDUCE, compress = q->op == TSR_VEC_COMPRESS24;
-  uint64_t d_elems = q->rows * (reduce ? 1 : q->cols);
+  uint64_t d_cols = reduce ? 1 : compress ? tsr_ceil_div(q->cols, 4) * 2 : q->cols;
   struct matrix md, ma, mb = {0};
   enum tsr_status st = open_matrix(f, &d->a, 0, q->rows * q->cols, true, &ma, err);
-  if (!st && q->b_bytes) st = open_matrix(f, &d->b, 1, q->b_elems, !compress, &mb, err);
-  if (!st) st = open_matrix(f, &d->c, 2, d_elems, reduce && !q->first, &md, err);
+  if (!st && q->b_bytes) st = open_matrix(f, &d->b, 1, q->b_elems, true, &mb, err);
+  if (!st) st = open_matrix(f, &d->c, 2, q->rows * d_cols, reduce && !q->first, &md, err);
   if (st) return st;
   struct tsr_vec_job job = {.op = (enum tsr_vec_op)q->op,
                             .rows = q->rows,
@@ -87,16 +87,16 @@ static enum tsr_status run_vec(struct tsri_flight *f, struct tsr_err *err) {
                             .spread = spread[d->inst.f[4]],
                             .d = md.codes,
                             .d_format = md.format,
-                            .ldd = reduce ? 1 : compress ? tsr_ceil_div(q->cols, 4) * 2 : q->cols,
+                            .ldd = d_cols,
                             .imm = (uint32_t)d->inst.f[8],
                             .first = q->first,
                             .lanes = lanes_of(f)};
-  if (q->b_bytes && !compress)
-    job.b = (struct tsr_vec_in){mb.codes, mb.format,
-                                d->inst.f[4] == TSR_BC_NONE || d->inst.f[4] == TSR_BC_ROW ? q->cols
-                                                                                          : 1};
+  if (q->b_bytes)
+    job.b = (struct tsr_vec_in){
+        mb.codes, mb.format,
+        d->inst.f[4] == TSR_BC_NONE || d->inst.f[4] == TSR_BC_ROW ? q->cols : 1};
   if (compress) {
-    job.meta = mb.codes;
+    job.meta = pad_of(f, &d->b)->data + d->b.addr;
     job.ldm = tsr_ceil_div(q->cols, 8);
   }
   tsr_vec_run(&job, NULL, NULL);
@@ -116,8 +116,8 @@ static enum tsr_status run_window(struct tsri_flight *f, struct tsr_err *err) {
   if (!st) st = open_matrix(f, &d->c, 2, q->rows * q->cols, false, &md, err);
   if (st) return st;
   size_t code = tsr_gemm_code_bytes(fa);
-  uint8_t *a = tsri_values_block(f->unit->core->e->values, 0,
-                                 q->rows * q->window * q->cols * code);
+  uint8_t *a =
+      tsri_values_block(f->unit->core->e->values, 0, q->rows * q->window * q->cols * code);
   if (!a) return tsr_err_nomem(err);
   uint8_t *inside = tsri_values_block(f->unit->core->e->values, 1, q->rows * q->window);
   if (!inside) return tsr_err_nomem(err);

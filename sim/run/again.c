@@ -69,12 +69,13 @@ static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, str
     }
     if (!strcmp(role, "arch")) s->o.arch = name, s->o.arch_text = text;
     if (!strcmp(role, "workload")) s->o.workload = name, s->o.workload_text = text;
+    if (!strcmp(role, "program")) s->o.program = name, s->o.program_text = text;
     if (!strcmp(role, "options")) s->options = text;
     if (!strcmp(role, "changes")) s->o.changes = text;
   }
   tsr_query_close(q);
   if (st) return st;
-  if (!s->o.arch || !s->o.workload || !s->options)
+  if (!s->o.arch || (!s->o.workload && !s->o.program) || !s->options)
     return tsr_err_set(err, TSR_STORE, "run %llu lacks a stored input",
                        (unsigned long long)run_id);
   return TSR_OK;

@@ -52,7 +52,8 @@ struct full { /* a layer at work */
   struct tsri_cut *cuts;
   size_t n_cuts;
   struct block tensor, strip, panel; /* all of A; ROWS x K; K x COLS */
-  void *want;                        /* ROWS x COLS accumulators of the operator */
+  void *at_work;                     /* ROWS x COLS accumulators of the operator … */
+  struct tsri_sums *sums;            /* … and sums */
   size_t acc_bytes;
   const uint8_t *out, *acc; /* what the program left: codes in the image */
   uint64_t wrong, wrong_row, wrong_col, wrong_got, wrong_want;
@@ -130,8 +131,9 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!tsr_mul_u64(rows, o->k, &strip) || !tsr_mul_u64(cols, o->k, &panel))
     return tsr_err_nomem(err);
   f->acc_bytes = tsr_gemm_code_bytes(o->unit->acc);
-  f->want = tsr_mem_array(rows * cols, f->acc_bytes);
-  if (!f->want || !block_make(&f->tensor, o->a, a, 0) ||
+  f->at_work = tsr_mem_array(rows * cols, f->acc_bytes);
+  f->sums = tsr_mem_array(rows * cols, sizeof *f->sums);
+  if (!f->at_work || !f->sums || !block_make(&f->tensor, o->a, a, 0) ||
       !block_make(&f->strip, o->a, strip, rows) || !block_make(&f->panel, o->b, panel, cols))
     return tsr_err_nomem(err);
   if (!subnormal_codes(o->a, &f->subnormal_code) || !subnormal_codes(o->b, &f->subnormal_b))
@@ -143,7 +145,7 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!st) st = plan_layer(f, err);
   if (st) return st;
   for (int p = 0; p < PARTS; p++)
-    tsr_check_init(&f->check[p], p == ACC ? o->unit->acc : o->out);
+    tsr_check_init(&f->check[p], p == ACC ? o->sum : o->out);
   return tsr_exact_create(o->a, o->b, rows, cols, &f->exact, err);
 }
 
@@ -153,7 +155,8 @@ static void close_layer(struct full *f) {
   block_free(&f->panel);
   tsr_mem_free(f->subnormal_code);
   tsr_mem_free(f->subnormal_b);
-  tsr_mem_free(f->want);
+  tsr_mem_free(f->at_work);
+  tsr_mem_free(f->sums);
   tsr_mem_free(f->cuts);
   tsr_exact_destroy(f->exact);
   tsr_mem_free(f);
@@ -266,10 +269,10 @@ static void add_parts(struct full *f, tsr_i128 sum, const struct tsr_num *acc,
   tsr_check_add_diff(&f->check[UNQUANTISED], from, (s - from) + gained + rounded, abs);
 }
 
-/* What the program left for an output; the accumulator that it came from. */
+/* What the program left for an output; the sum that it came from. */
 static uint64_t left(const struct full *f, uint64_t row, uint64_t col, uint64_t *acc) {
   uint64_t index = tsri_operand_c_index(&f->o, row, col), out = 0;
-  const uint32_t elem = f->o.l->shape.out_bytes, from = f->o.l->shape.acc_bytes;
+  const uint32_t elem = f->o.l->shape.out_bytes, from = tsri_run_sum_bytes(f->o.l);
   *acc = 0;
   for (uint32_t i = 0; i < from; i++) *acc |= (uint64_t)f->acc[index * from + i] << 8 * i;
   for (uint32_t i = 0; i < elem; i++) out |= (uint64_t)f->out[index * elem + i] << 8 * i;
@@ -290,14 +293,14 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
                        uint64_t cols) {
   const struct tsri_operands *o = &f->o;
   uint64_t code, out_code = left(f, row + i, col + j, &code);
-  uint64_t want = tsr_exact_code(f->want, f->acc_bytes, i * cols + j);
+  uint64_t want = f->sums[i * cols + j].total;
   tsr_i128 sum = tsr_exact_sum(f->exact, i, j);
   double abs = tsr_exact_abs(f->exact, i, j);
   unsigned events = f->strip.subnormal[i] || f->panel.subnormal[j] ? TSR_EVENT_SUBNORMAL_IN : 0;
-  struct tsr_num acc = tsr_arith_decode(o->unit->acc, code);
+  struct tsr_num acc = tsr_arith_decode(o->sum, code);
   tsr_i128 fixed;
   /* An integer accumulator errs by leaving its range and by nothing else. */
-  if (o->unit->acc->is_int && (!tsr_check_fixed(&acc, f->plan.lsb, &fixed) || fixed != sum))
+  if (o->sum->is_int && (!tsr_check_fixed(&acc, f->plan.lsb, &fixed) || fixed != sum))
     events |= TSR_EVENT_OVERFLOW;
   tsr_check_add_fixed(&f->check[ACC], sum, f->plan.lsb, code, events, abs);
   unsigned out_events = 0;
@@ -315,37 +318,37 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
     add_parts(f, sum, &acc, &out, magnitude(abs), shifted(f, tsr_exact_from(f->exact, i, j)));
 }
 
-/* The operator's own product: the ranges of K one after the other, each from what the
- * one before left, those of other cores added at the end. */
+/* The sums of a strip where a range ends. */
+static void cut_sums(struct full *f, const struct tsri_cut *cut, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) {
+    f->sums[i].acc = tsr_exact_code(f->at_work, f->acc_bytes, i);
+    tsri_sums_cut(&f->o, cut, &f->sums[i], NULL);
+    tsr_exact_code_set(f->at_work, f->acc_bytes, i, f->sums[i].acc);
+  }
+}
+
+/* The operator's own product: the ranges of K one after the other (sums.c). */
 static enum tsr_status multiply(struct full *f, uint64_t rows, uint64_t cols,
                                 struct tsr_err *err) {
   const struct tsri_operands *o = &f->o;
   const char *a = f->strip.codes, *b = f->panel.codes;
-  memset(f->want, 0, rows * cols * f->acc_bytes);
+  memset(f->at_work, 0, rows * cols * f->acc_bytes);
+  memset(f->sums, 0, rows * cols * sizeof *f->sums);
   struct tsr_gemm g = {.unit = o->unit,
                        .m = rows,
                        .n = cols,
-                       .k = o->k,
-                       .a = a,
                        .lda = o->k,
-                       .b = b,
                        .ldb = cols,
-                       .c = f->want,
+                       .c = f->at_work,
                        .ldc = cols,
                        .threads = 1};
-  size_t ends[TSRI_PARTS_MAX];
-  g.n_cuts = tsri_run_parts(f->cuts, f->n_cuts, ends);
-  if (g.n_cuts > 1) { /* cut inside a part only where that changes nothing */
-    g.cuts = ends;
-    return tsr_gemm_run(&g, NULL, NULL, err);
-  }
-  g.n_cuts = 0;
   enum tsr_status st = TSR_OK;
   for (size_t i = 0, from = 0; !st && i < f->n_cuts; from = f->cuts[i++].end) {
     g.k = f->cuts[i].end - from;
     g.a = a + from * f->strip.bytes;
     g.b = b + from * cols * f->panel.bytes;
     st = tsr_gemm_run(&g, NULL, NULL, err);
+    if (!st) cut_sums(f, &f->cuts[i], rows * cols);
   }
   return st;
 }
@@ -406,10 +409,8 @@ static const struct tsr_hist_edge *edges_of(struct tsr_arena *arena) {
 }
 
 static double bound_of(const struct full *f, uint64_t k_to) {
-  uint64_t longest = 0, ranges = 0;
-  size_t ends[TSRI_PARTS_MAX], n = tsri_run_parts(f->cuts, f->n_cuts, ends);
-  for (size_t i = 0, from = 0; i < n && from < k_to; from = ends[i++], ranges++)
-    longest = tsr_max_u64(longest, tsr_min_u64(ends[i], k_to) - from);
+  uint64_t longest, ranges;
+  tsri_run_ranges(f->cuts, f->n_cuts, k_to, &longest, &ranges);
   return tsr_check_bound(f->o.unit, longest, ranges);
 }
 
@@ -469,7 +470,7 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
   const struct tsr_shape *s = &l->shape;
   uint64_t a, b, c;
-  uint8_t *to, *kept;
+  uint8_t *to = NULL, *kept = NULL;
   TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c));
   enum tsr_status st =
       tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_A], a * s->a_bytes, true, &to, err);
@@ -479,10 +480,14 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
   if (st) return st;
   draw_b(f, to);
-  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
+  st =
+      tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
   if (!st)
-    st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes, s->acc_bytes, &kept,
-                         err);
+    st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes,
+                         tsri_run_sum_bytes(l), &kept, err);
+  if (!st && tsri_run_parts(l) > 1)
+    st = tsr_values_tensor(f->values, l->parts_bytes,
+                           tsri_run_parts(l) * c * tsri_run_sum_bytes(l), false, NULL, err);
   f->out = to;
   f->acc = kept;
   return st;
@@ -494,8 +499,7 @@ enum tsr_status tsri_full_begin(struct tsri_full *x, size_t layer, struct tsr_er
   if (!f) return tsr_err_nomem(err);
   f->tables = &x->tables;
   f->values = x->values;
-  enum tsr_status st =
-      tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
+  enum tsr_status st = tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
   if (!st && f->o.unit->scale)
     st = tsr_err_set(
         err, TSR_INPUT,
@@ -542,6 +546,7 @@ enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_aren
     *rows = list;
   }
   for (int t = 0; t < 3; t++) tsr_values_drop(x->values, f->o.l->base_bytes[t]);
+  if (tsri_run_parts(f->o.l) > 1) tsr_values_drop(x->values, f->o.l->parts_bytes);
   close_layer(f);
   x->layer[layer] = NULL;
   return st;

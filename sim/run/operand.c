@@ -10,6 +10,17 @@ uint64_t tsri_operand_stream(const struct tsri_operands *o, int tensor) {
   return o->layer << 2 | (uint64_t)tensor;
 }
 
+uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l) {
+  return l->mapping.promoted ? TSR_PROMOTED_BYTES : l->shape.acc_bytes;
+}
+
+uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l) {
+  uint64_t n = 1;
+  for (int i = 0; i < 2; i++)
+    if (l->split.axis[i] >= TSR_AXIS_KH) n = tsr_max_u64(n, l->split.parts[i]);
+  return n;
+}
+
 /* Results of integers are requantised by a power of two, so that a sum of K
  * products of variance 2^(4*TSR_DRAW_INT_SCALE) has that scale again. */
 uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l) {
@@ -27,6 +38,7 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
                               .b = l->b,
                               .acc = l->acc,
                               .out = l->out,
+                              .sum = l->mapping.promoted ? tsr_format_find("fp32") : l->acc,
                               .seed = seed,
                               .layer = layer,
                               .k = l->op->k};
@@ -73,8 +85,8 @@ uint64_t tsri_operand_c_index(const struct tsri_operands *o, uint64_t row, uint6
   return op->has_conv ? (m * op->count + g) * op->n + col : row * op->n + col;
 }
 
-uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events) {
-  struct tsr_num v = tsr_arith_decode(o->unit->acc, acc);
+uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t sum, unsigned *events) {
+  struct tsr_num v = tsr_arith_decode(o->sum, sum);
   v.exp -= o->shift;
   return tsr_arith_encode(o->out, TSR_ROUND_RNE, &v, events);
 }

@@ -17,10 +17,15 @@ struct tsri_operands {
   const struct tsr_mma *unit;
   struct tsr_mma_spec spec; /* what unit may point to: do not copy or move */
   const struct tsr_format *a, *b, *acc, *out;
+  const struct tsr_format *sum; /* of what results are made from: acc, or fp32 if promoted */
   uint64_t seed, layer, k;
   int shift; /* integers: results are scaled by 2^-shift to fit the output */
 };
 
+/* Bytes of a sum that leaves its scratchpad, in o->sum. */
+uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l);
+/* Cores that divide k among them; 1: none do. */
+uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l);
 /* By which power of two the results of a layer are divided on their way out. */
 uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l);
 /* TSR_INPUT and TSR_USAGE where the machine has no unit for the layer's formats. */
@@ -39,8 +44,8 @@ uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uin
                               uint64_t col);
 /* Where C[row, col] stands in the tensor; rows count over groups. */
 uint64_t tsri_operand_c_index(const struct tsri_operands *o, uint64_t row, uint64_t col);
-/* An accumulator in the output format, after the shift. */
-uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t acc, unsigned *events);
+/* A sum in the output format, after the shift. */
+uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t sum, unsigned *events);
 
 /* The outputs that are looked at one by one: at least TSRI_SAMPLES of a layer, or
  * all, on a grid spread over it. */

@@ -15,6 +15,7 @@ enum { PLACE_ALIGN = 4096 };
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
+  tsr_isa_set_fini(&p->program);
   tsr_arena_destroy(p->arena);
   tsr_machine_destroy(p->machine);
   *p = (struct tsr_run_plan){0};
@@ -82,6 +83,12 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                        "tile.rates.rules",
                        l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
                        l->format_b);
+  if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "tile.promote adds sums in fp32, which does not hold those in %s; expected "
+        "a floating-point accumulator within fp32, or tile.promote 0",
+        l->format_acc);
   l->rate = (uint32_t)rate;
   l->shift = tsri_operand_shift(l);
   return check_unit(m, l, err);
@@ -165,6 +172,20 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
                     l->op->name);
 }
 
+/* Bytes of the partial sums of cores that divide k among them, one C for each. */
+static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64_t elems,
+                                      uint64_t *bytes, struct tsr_err *err) {
+  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_parts(l);
+  *bytes = 0;
+  if (parts < 2) return TSR_OK;
+  if (tsr_mul_u64(elems, each, bytes) && tsr_mul_u64(*bytes, parts, bytes) &&
+      *bytes < UINT64_MAX >> 8)
+    return TSR_OK;
+  return tsr_err_at(err, TSR_INPUT, &l->op->pos,
+                    "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
+                    l->op->name);
+}
+
 /* All weights stay in memory; activations share regions, one for each of the layers that
  * may run at the same time, as large as the largest that uses it. */
 static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
@@ -178,8 +199,13 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     struct sizes z;
     st = bytes_of_tensors(p, l, &z, err);
     if (st) break;
+    uint64_t parts;
+    st = bytes_of_parts(l, z.c / l->shape.out_bytes, &parts, err);
+    if (st) break;
     bool held = tsr_op_kind_b_is_weight(l->op->kind);
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
+    l->parts_bytes = act;
+    act += align_up(parts);
     for (int t = 0; t < 2; t++) {
       l->extra_bytes[t] = act;
       act += align_up(z.extra[t]);
@@ -201,6 +227,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     bool held = tsr_op_kind_b_is_weight(l->op->kind);
     for (int t = 0; t < 3; t++)
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
+    l->parts_bytes += weights + region[l->region];
     for (int t = 0; t < 2; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
@@ -245,6 +272,26 @@ static uint64_t skew_of(const struct tsr_unit_facts *tile) {
   return tile->depth ? tile->latency_cycles : tile->rows + tile->cols - 2;
 }
 
+/* A component's own estimate of a lone request. */
+static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k,
+                            uint64_t groups, uint32_t rate) {
+  const struct tsr_machine_instance *x = tile;
+  const struct tsr_req req = {.mm = {.m = m,
+                                     .n = n,
+                                     .k = k,
+                                     .groups = groups,
+                                     .first = true,
+                                     .last = true,
+                                     .rate = rate,
+                                     .a_bytes = 1,
+                                     .b_bytes = 1,
+                                     .acc_bytes = 1,
+                                     .out_bytes = 1}};
+  struct tsr_estimate est = {0};
+  x->ops->unit->estimate(x->params, &req, &est);
+  return est.cycles;
+}
+
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
@@ -257,10 +304,17 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .depth = tsr_max_u64(tile.depth, 1),
                            .skew = skew_of(&tile),
                            .tiles = m->tiles,
+                           .tile_cycles = tile_cycles,
+                           .tile = &m->slot[TSR_SLOT_TILE],
                            .preload = tile.preload,
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
-                           .latency_cycles = latency};
+                           .latency_cycles = latency,
+                           .promote = m->promote,
+                           .multicast = m->multicast};
+  struct tsr_unit_facts vector;
+  facts_of(m, TSR_SLOT_VECTOR, &vector);
+  t->lanes = vector.lanes;
   for (int i = 0; tsr_flow_names[i]; i++)
     if (!strcmp(tile.dataflow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
   for (int i = 0; i < 3; i++) {
@@ -283,13 +337,15 @@ static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p,
 
 static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                       struct tsr_layout *out) {
-  *out = (struct tsr_layout){
-      .rate = l->rate,
-      .shift = l->shift,
-      .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
+  *out =
+      (struct tsr_layout){.rate = l->rate,
+                          .shift = l->shift,
+                          .multicast = p->machine->multicast,
+                          .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
+    out->parts_bytes = l->parts_bytes;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
   }
@@ -301,17 +357,30 @@ static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, ui
   if (!tsri_is_product(l->op)) return tsri_op_lower(p, l, core, out, err);
   struct tsr_layout layout;
   layout_of(p, l, &layout);
-  struct tsr_part part = tsr_split_part(&l->shape, &l->split, core);
-  enum tsr_status st = tsr_lower_program(&l->shape, &l->mapping, &layout, &part, out, err);
+  const struct tsr_lower_core which = {l->split, core};
+  enum tsr_status st = tsr_lower_program(&l->shape, &l->mapping, &layout, &which, out, err);
   if (!st) st = tsr_isa_check(out, err);
+  return st;
+}
+
+/* The user's own program, in a set of the caller's. */
+static enum tsr_status share_program(const struct tsr_run_plan *p, struct tsr_program_set *out,
+                                     struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (size_t c = 0; !st && c < p->program.n; c++) {
+    struct tsr_program same = p->program.program[c];
+    same.borrowed = true;
+    st = tsr_isa_set_add(out, &same, 1, err);
+  }
   return st;
 }
 
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
   const char *text = p->machine->text;
-  enum tsr_status st = tsr_isa_set_machine(
-      out, p->machine->name, tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
+  if (p->layers[layer].foreign) return share_program(p, out, err);
+  enum tsr_status st = tsr_isa_set_machine(out, p->machine->name,
+                                           tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
     struct tsr_program one = {0};
     st = lower_core(p, layer, c, &one, err);
@@ -321,7 +390,7 @@ enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
   return st;
 }
 
-static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_err *err) {
+static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
   struct tsr_target target;
   target_of(p->machine, &target);
   for (size_t i = 0; i < p->n_layers; i++) {
@@ -340,9 +409,17 @@ static enum tsr_status map_and_lower(struct tsr_run_plan *p, struct tsr_err *err
       st = tsr_mapping_split(&l->shape, &target, p->machine->split, l->max_cores, l->op->name,
                              &l->split, &l->mapping, err);
     }
+    if (st) return st;
     if (product) l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+  }
+  return TSR_OK;
+}
+
+static enum tsr_status estimate(struct tsr_run_plan *p, struct tsr_err *err) {
+  for (size_t i = 0; i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_program first = {0};
-    if (!st) st = lower_core(p, i, 0, &first, err);
+    enum tsr_status st = lower_core(p, i, 0, &first, err);
     if (st) return st;
     uint64_t cycles, events;
     tsr_engine_estimate(p->machine, &first, &events, &cycles);
@@ -387,7 +464,8 @@ static enum tsr_status add_layers(struct tsr_run_plan *p, struct tsr_err *err) {
 
 static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                     struct tsr_err *err) {
-  enum tsr_status st = tsri_tenants_read(o, p, err);
+  enum tsr_status st =
+      o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);
@@ -400,17 +478,20 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
                             struct tsr_err *err) {
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
+  if (!st && o->program) st = tsri_program_read(o, p, err);
   if (!st) st = read_tenants(o, p, err);
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
-  if (!st) st = place(p, err);
-  return st ? st : map_and_lower(p, err);
+  if (!st && o->workload) st = map(p, err);
+  if (!st && o->workload) st = place(p, err);
+  if (!st && o->workload) st = estimate(p, err);
+  return st || !p->program.n ? st : tsri_program_place(p, err);
 }
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
-  *out = (struct tsr_run_plan){0};
-  enum tsr_status st = make(o, out, err);
+  *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
+  enum tsr_status st = out->arena ? make(o, out, err) : tsr_err_nomem(err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

@@ -21,11 +21,11 @@ struct recorder {
   struct tsr_run_layer *layers;
   struct tsr_program_set *set;         /* of the layers at work */
   const struct tsr_program ***program; /* by layer and core: what the jobs point to */
-  uint64_t tile_macs; /* of one tile in a cycle, at rate 1 */
+  uint64_t tile_macs;                  /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
-  struct tsri_full *full;    /* of --numerics full … */
+  struct tsri_full *full;       /* of --numerics full … */
   struct tsri_op_full *op_full; /* … and of layers that are no product */
-  double peak_time_macs;     /* Σ executed / peak of the layer, in cycles */
+  double peak_time_macs;        /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
 
@@ -64,8 +64,8 @@ static enum tsr_status record_units(struct recorder *r, const struct tsr_layer_r
   for (size_t u = 0; u < x->n_units; u++)
     for (int s = 0; s < TSR_STATE_COUNT; s++)
       if (x->units[u].cycles[s])
-        list[out->n_units++] = (struct tsr_run_unit){
-            x->units[u].name, tsr_engine_state_name(s), x->units[u].cycles[s]};
+        list[out->n_units++] = (struct tsr_run_unit){x->units[u].name, tsr_engine_state_name(s),
+                                                     x->units[u].cycles[s]};
   out->units = list;
   return TSR_OK;
 }
@@ -77,12 +77,9 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
   if (!list) return tsr_err_nomem(r->err);
   for (size_t i = 0; i < x->n_segments; i++) {
     const struct tsr_segment *g = &x->segments[i];
-    list[i] = (struct tsr_run_segment){g->unit,
-                                       tsr_engine_state_name(g->state),
-                                       g->start_cycles,
-                                       g->duration_cycles,
-                                       g->period_cycles,
-                                       g->repeats};
+    list[i] = (struct tsr_run_segment){g->unit,          tsr_engine_state_name(g->state),
+                                       g->start_cycles,  g->duration_cycles,
+                                       g->period_cycles, g->repeats};
   }
   out->segments = list;
   out->n_segments = x->n_segments;
@@ -91,6 +88,11 @@ static enum tsr_status record_segments(struct recorder *r, const struct tsr_laye
 
 static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_layer_plan *l,
                                     struct tsr_run_layer *out) {
+  if (l->foreign) {
+    out->kernel = out->requested_kernel = "program";
+    out->mapping = NULL;
+    return TSR_OK;
+  }
   struct tsr_str map = TSR_STR_INIT, kernel = TSR_STR_INIT;
   tsr_run_layer_print(l, &map);
   tsr_run_layer_kernel(r->plan, l, &kernel);
@@ -103,7 +105,7 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
 }
 
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
-  if (r->o->numerics == TSR_NUMERICS_OFF) return TSR_OK;
+  if (r->o->numerics == TSR_NUMERICS_OFF || r->plan->alone) return TSR_OK;
   bool product = tsri_is_product(r->plan->layers[i].op);
   if (r->o->numerics == TSR_NUMERICS_FULL && !product)
     return tsri_op_full_end(r->op_full, i, r->arena, &out->numeric, &out->n_numeric, r->err);
@@ -159,6 +161,9 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
   const struct tsr_op *op = l->op;
   *out = (struct tsr_run_layer){.index = i,
+                                .tenant = l->tenant,
+                                .first_core = l->first_core,
+                                .cores = l->n_cores,
                                 .name = op->name,
                                 .op = tsr_op_kind_name(op->kind),
                                 .m = op->m,
@@ -209,10 +214,18 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
 static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result *x,
                               struct tsr_err *err) {
   struct recorder *r = arg;
-  const struct tsr_run_layer_plan *l = &r->plan->layers[i];
+  const struct tsr_run_plan *p = r->plan;
+  const struct tsr_run_layer_plan *l = &p->layers[i];
   struct tsr_run_layer *out = &r->layers[i];
   (void)err; /* r->err */
   record_figures(r, i, x, out);
+  if (p->alone) {
+    out->op = "program";
+    out->m = out->n = out->k = out->count = TSR_STORE_NULL;
+    out->macs = out->executed_macs;
+    out->compulsory_bytes = x->useful_bytes;
+    out->format_a = out->format_b = out->format_acc = out->format_out = NULL;
+  }
   if (!l->foreign && out->executed_macs != out->macs)
     TSR_BUG("a lowered program does not do the work of its layer");
   enum tsr_status st = record_texts(r, l, out);
@@ -258,6 +271,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->utilization = t->cycles && t->macs ? r->peak_time_macs / (double)t->cycles : NAN;
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
   t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
+  if (r->plan->alone) t->inferences_per_s = NAN;
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
@@ -277,6 +291,27 @@ static char *changes_text(const struct recorder *r) {
   char *text = s.failed ? NULL : tsr_arena_strdup(r->arena, s.p ? s.p : "");
   tsr_str_fini(&s);
   return text;
+}
+
+static enum tsr_status record_shared(struct recorder *r, struct tsr_run_record *rec) {
+  const struct tsr_run_plan *p = r->plan;
+  const struct tsr_resource_result *list;
+  size_t n = tsr_engine_resources(r->engine, &list);
+  struct tsr_run_tenant_record *tenants =
+      tsr_arena_array(r->arena, p->n_tenants, sizeof *tenants);
+  struct tsr_run_resource *resources = tsr_arena_array(r->arena, n + 1, sizeof *resources);
+  if (!tenants || !resources) return tsr_err_nomem(r->err);
+  for (size_t t = 0; t < p->n_tenants; t++)
+    tenants[t] = (struct tsr_run_tenant_record){p->tenants[t].source, p->tenants[t].first_core,
+                                                p->tenants[t].n_cores};
+  for (size_t i = 0; i < n; i++)
+    resources[i] = (struct tsr_run_resource){list[i].instance, list[i].name, list[i].bytes,
+                                             list[i].busy_cycles, list[i].wait_cycles};
+  rec->n_tenants = p->n_tenants;
+  rec->tenants = tenants;
+  rec->n_resources = n;
+  rec->resources = resources;
+  return TSR_OK;
 }
 
 /* Of the first layer that multiplies. */
@@ -299,7 +334,13 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
   const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
                                          {"workload", o->workload, workload},
                                          {"options", "options", options},
+                                         {"program", o->program, r->plan->program_text},
                                          {"changes", "--set", changes}};
+  struct tsr_run_input used[sizeof inputs / sizeof inputs[0]];
+  size_t n_inputs = 0;
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+    if (inputs[i].name && inputs[i].text && (i < 2 || *inputs[i].text))
+      used[n_inputs++] = inputs[i];
   struct tsr_run_record rec = {.name = o->name,
                                .arch = m->name,
                                .workload = r->plan->name,
@@ -312,12 +353,13 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                .clock_hz = (double)m->clock_hz,
                                .peak_macs_per_cycle = first_peak(r),
                                .dram_bytes_per_s = bw == TSR_UNLIMITED ? INFINITY : (double)bw,
-                               .n_inputs = sizeof inputs / sizeof inputs[0] - !*changes,
-                               .inputs = inputs,
+                               .n_inputs = n_inputs,
+                               .inputs = used,
                                .n_layers = r->plan->n_layers,
                                .layers = r->layers};
   sum(r, wall, &rec.totals);
-  return tsr_store_put_run(store, &rec, run_id, r->err);
+  enum tsr_status st = record_shared(r, &rec);
+  return st ? st : tsr_store_put_run(store, &rec, run_id, r->err);
 }
 
 static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct tsr_err *err) {
@@ -374,8 +416,12 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   if (!r->layers) return tsr_err_nomem(r->err);
   if (r->o->numerics == TSR_NUMERICS_FULL) {
     st = tsr_values_create(p->machine, &r->values, r->err);
-    if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
-    if (!st) st = tsri_op_full_create(p, r->values, r->o->seed, &r->op_full, r->err);
+    if (!st && p->alone) {
+      st = tsri_program_tensors(p, r->values, r->o->seed, r->err);
+    } else {
+      if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
+      if (!st) st = tsri_op_full_create(p, r->values, r->o->seed, &r->op_full, r->err);
+    }
   }
   struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
                                   .values = r->values,

@@ -24,7 +24,10 @@ struct tsr_run_options {
    * `NAME@FIRST-LAST`, separated by one space and `+ `. */
   const char *arch, *workload;
   const char *arch_text, *workload_text; /* NULL: read what they name */
-  const char *const *sets;               /* K=V on the architecture */
+  /* A program instead of the lowered one: binary or text, for the workload's only layer; or
+   * alone (workload NULL), where its tensors hold drawn values and nothing is compared. */
+  const char *program, *program_text;
+  const char *const *sets; /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
   uint64_t batch;      /* 0: as in the workload */
@@ -41,15 +44,16 @@ struct tsr_run_layer_plan {
   struct tsr_shape shape;
   struct tsr_mapping mapping;
   const struct tsr_graph *graph;
-  size_t tenant, region;     /* of the plan's workloads; of memory for its activations */
-  uint32_t max_cores;        /* it may use */
+  size_t tenant, region; /* of the plan's workloads; of memory for its activations */
+  uint32_t max_cores;    /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
-  uint32_t shift;              /* integers: results are divided by 2^shift on their way out */
-  bool foreign;                /* the program is the user's, not lowered from the layer */
-  uint64_t base_bytes[3];      /* addresses of its tensors a, b, c */
-  uint64_t extra_bytes[2];     /* of what else it reads or writes (kernels/lower/op.h) */
-  struct tsr_lower_cut cut;    /* of a layer that is no product, in place of the mapping */
+  uint32_t shift;           /* integers: results are divided by 2^shift on their way out */
+  bool foreign;             /* the program is the user's, not lowered from the layer */
+  uint64_t base_bytes[3];   /* addresses of its tensors a, b, c */
+  uint64_t parts_bytes;     /* and of the cores' partial sums, where k is divided */
+  uint64_t extra_bytes[2];  /* of what else it reads or writes (kernels/lower/op.h) */
+  struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
@@ -72,8 +76,11 @@ struct tsr_run_plan {
   const char *name; /* of the workload, or of all together */
   size_t n_tenants;
   struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
-  size_t n_regions; /* of activations */
-  size_t n_formats; /* formats by name that are no table rows (`e5m3`) */
+  size_t n_regions;               /* of activations */
+  struct tsr_program_set program; /* the user's, n = 0: none; owned */
+  const char *program_text;       /* it, printed */
+  bool alone;                     /* without a workload */
+  size_t n_formats;               /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
   struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */

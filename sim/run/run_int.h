@@ -16,6 +16,17 @@ enum tsr_status tsri_tenants_text(const struct tsr_run_plan *p, struct tsr_arena
                                   const char **out, struct tsr_err *err);
 enum tsr_status tsri_tenant_text(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                  size_t index, const char **out, struct tsr_err *err);
+/* Reads the program of o into p->program; see program.c. */
+enum tsr_status tsri_program_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                  struct tsr_err *err);
+/* Without a workload: a graph of one operator, the program itself. */
+enum tsr_status tsri_program_alone(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err);
+/* Puts it in the place of the plan's layer. */
+enum tsr_status tsri_program_place(struct tsr_run_plan *p, struct tsr_err *err);
+/* Its tensors in the image: what it loads holds drawn values, what it only stores none. */
+enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_values *values,
+                                     uint64_t seed, struct tsr_err *err);
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
@@ -75,20 +86,28 @@ struct tsri_trace {
 enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace *out,
                                struct tsr_err *err);
 
-/* Where the program's sums along K are rounded to the accumulator in a way that matters:
- * the ends of ranges, ascending, the last = k.  A range goes on from the sum of the one
- * before; `part`: it is the last of a partial sum, which meets those of other cores at the
- * end, and the next starts at +0. */
+/* Where the program's sums along K are rounded in a way that matters: the ends of ranges,
+ * ascending, the last = k; see sums.c.  A range goes on from the sum of the one before. */
 struct tsri_cut {
   size_t end;
-  bool part;
+  bool promoted; /* here the sum is added to a running one in fp32, and begins anew at +0 */
+  bool part;     /* the last of a core's: its sum meets those of the other cores */
 };
-enum { TSRI_PARTS_MAX = 256 };
 /* Of a layer; the list is the caller's (tsr_mem_free). */
 enum tsr_status tsri_run_cuts(const struct tsri_operands *o, struct tsri_cut **cuts, size_t *n,
                               struct tsr_err *err);
-/* The ends of the partial sums alone; how many. */
-size_t tsri_run_parts(const struct tsri_cut *cuts, size_t n, size_t ends[TSRI_PARTS_MAX]);
+/* The sums of one output: that of the range at work, in the accumulator's format; the
+ * running one of its core and that of the cores before, in the format o->sum. */
+struct tsri_sums {
+  uint64_t acc, promoted, total;
+  bool has_promoted, has_total;
+};
+/* The range that ends at a cut is done; `events` (may be NULL) of the additions. */
+void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut,
+                   struct tsri_sums *s, unsigned *events);
+/* Sums that begin at +0, up to k, and the longest of them. */
+void tsri_run_ranges(const struct tsri_cut *cuts, size_t n, uint64_t k, uint64_t *longest,
+                     uint64_t *ranges);
 /* A row of figures; hist: TSR_CHECK_BINS counts or NULL. */
 void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_t k_from,
                           uint64_t k_to, const uint64_t *hist, struct tsr_run_numeric *out);

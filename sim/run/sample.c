@@ -11,57 +11,11 @@
 struct sampler {
   struct tsri_operands o;
   uint64_t *a, *b; /* one row of A, one column of B */
-  uint64_t *parts; /* partial sums, one a range of K */
   struct tsri_cut *cuts;
   size_t n_cuts;
   struct tsr_check check;
   struct tsr_mma_stats stats;
 };
-
-/* The end of the part of K that the core at `at` has. */
-static uint64_t part_end(const struct tsr_run_layer_plan *l, uint64_t at) {
-  for (int i = 0; i < 2; i++) {
-    enum tsr_isa_axis x = l->split.axis[i];
-    if (x < TSR_AXIS_KH || l->split.parts[i] < 2) continue;
-    uint64_t each = l->split.chunk[i]; /* elements of k: whole rows of the filter, or channels */
-    for (int y = (int)x + 1; y <= TSR_AXIS_C; y++) each *= l->shape.size[y];
-    return tsr_min_u64((at / each + 1) * each, l->op->k);
-  }
-  return l->op->k;
-}
-
-enum tsr_status tsri_run_cuts(const struct tsri_operands *o, struct tsri_cut **cuts, size_t *n,
-                              struct tsr_err *err) {
-  const struct tsr_run_layer_plan *l = o->l;
-  struct tsri_cut *list = NULL;
-  size_t cap = 0, period = tsr_mma_period(o->unit);
-  uint64_t from = 0; /* of the present range */
-  *n = 0;
-  for (uint64_t at = 0; at < l->op->k;) {
-    uint64_t part = part_end(l, at);
-    at = tsr_min_u64(tsr_mapping_k_cut(&l->shape, &l->mapping, at), part);
-    bool matters = at == part || !period || (at - from) % period != 0;
-    if (!matters) continue; /* the unit rounds there by itself */
-    if (!tsr_mem_grow((void **)&list, &cap, *n + 1, sizeof *list)) {
-      tsr_mem_free(list);
-      return tsr_err_nomem(err);
-    }
-    list[(*n)++] = (struct tsri_cut){(size_t)at, at == part};
-    from = at;
-  }
-  *cuts = list;
-  return TSR_OK;
-}
-
-size_t tsri_run_parts(const struct tsri_cut *cuts, size_t n, size_t ends[TSRI_PARTS_MAX]) {
-  size_t parts = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (!cuts[i].part) continue;
-    TSR_CHECK(parts < TSRI_PARTS_MAX);
-    ends[parts++] = cuts[i].end;
-  }
-  return parts;
-}
 
 void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_t k_from,
                           uint64_t k_to, const uint64_t *hist, struct tsr_run_numeric *out) {
@@ -119,20 +73,15 @@ static void fetch_col(struct sampler *s, uint64_t group, uint64_t col) {
         tsri_operand(&s->o, TSRI_TENSOR_B, tsri_operand_b_index(&s->o, group, k, col), &from);
 }
 
-/* The accumulator after the program's K cuts. */
+/* The sum after the program's K cuts. */
 static uint64_t accumulate(struct sampler *s, unsigned *events) {
-  uint64_t acc = 0;
-  size_t parts = 0;
+  struct tsri_sums sums = {0};
   for (size_t i = 0, from = 0; i < s->n_cuts; from = s->cuts[i++].end) {
-    acc = tsr_mma_dot_stats(s->o.unit, s->a + from, s->b + from, s->cuts[i].end - from, acc,
-                            events, &s->stats);
-    if (!s->cuts[i].part) continue;
-    s->parts[parts++] = acc;
-    acc = 0;
+    sums.acc = tsr_mma_dot_stats(s->o.unit, s->a + from, s->b + from, s->cuts[i].end - from,
+                                 sums.acc, events, &s->stats);
+    tsri_sums_cut(&s->o, &s->cuts[i], &sums, events);
   }
-  if (parts == 1) return s->parts[0];
-  uint64_t sum = tsr_mma_reduce(s->o.unit, s->parts, parts, events);
-  return tsr_mma_add(s->o.unit, 0, sum, events);
+  return sums.total;
 }
 
 static void check_one(struct sampler *s) {
@@ -170,8 +119,7 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   if (st) return st;
   s.a = tsr_mem_array(s.o.k, sizeof *s.a);
   s.b = tsr_mem_array(s.o.k, sizeof *s.b);
-  s.parts = tsr_mem_array(s.n_cuts, sizeof *s.parts);
-  if (s.a && s.b && s.parts) {
+  if (s.a && s.b) {
     tsr_check_init(&s.check, s.o.out);
     sample_grid(&s);
     if (tsr_interrupted)
@@ -184,7 +132,6 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   }
   tsr_mem_free(s.a);
   tsr_mem_free(s.b);
-  tsr_mem_free(s.parts);
   tsr_mem_free(s.cuts);
   return st;
 }

@@ -47,8 +47,8 @@ static enum tsr_status check_cores(const struct tsr_run_plan *p, uint64_t first,
     return TSR_OK;
   }
   return tsr_err_set(err, TSR_INPUT,
-                     "workload '%.*s': expected cores FIRST-LAST of 0 to %" PRIu64 ", got %" PRIu64
-                     "-%" PRIu64,
+                     "workload '%.*s': expected cores FIRST-LAST of 0 to %" PRIu64
+                     ", got %" PRIu64 "-%" PRIu64,
                      (int)n, text, p->machine->cores - 1, first, last);
 }
 
@@ -59,7 +59,8 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   bool cores = split_cores(text, n, &name, &first, &last);
   if (!cores && !alone)
     return tsr_err_set(err, TSR_INPUT,
-                       "workload '%.*s' of several: expected its cores, as in '%.*s@0-%" PRIu64 "'",
+                       "workload '%.*s' of several: expected its cores, as in '%.*s@0-%" PRIu64
+                       "'",
                        (int)n, text, (int)n, text, (p->machine->cores - 1) / 2);
   if (p->n_tenants == TSR_RUN_TENANTS_MAX)
     return tsr_err_set(err, TSR_INPUT, "expected at most %d workloads", TSR_RUN_TENANTS_MAX);
@@ -79,8 +80,6 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
 
 enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                   struct tsr_err *err) {
-  p->arena = tsr_arena_create();
-  if (!p->arena) return tsr_err_nomem(err);
   const char *at = o->workload, *next;
   bool alone = !strstr(at, between);
   enum tsr_status st = TSR_OK;
@@ -129,7 +128,8 @@ enum tsr_status tsri_tenant_text(const struct tsr_run_options *o, struct tsr_run
     uint64_t bytes = 0;
     const char *c = at + strlen(header), *line = strchr(at, '\n');
     if (strncmp(at, header, strlen(header)) != 0 || !line) break;
-    while (*c >= '0' && *c <= '9' && bytes < UINT32_MAX) bytes = bytes * 10 + (uint64_t)(*c++ - '0');
+    while (*c >= '0' && *c <= '9' && bytes < UINT32_MAX)
+      bytes = bytes * 10 + (uint64_t)(*c++ - '0');
     if (strlen(line + 1) < bytes) break;
     if (t == index) {
       *out = tsr_arena_printf(p->arena, "%.*s", (int)bytes, line + 1);

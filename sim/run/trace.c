@@ -1,9 +1,9 @@
 /* Where along K an accumulator loses: the sampled outputs (operand.h), step by step.
  *
- * At each point the value held (the sum of the parts of K that other cores did before, plus
- * the running sum of the part at work) is held against the exact sum of the products so far,
- * and against what was held at the point before plus the exact sum in between: the
- * loss of that range alone.  Points fall where the unit has rounded to its
+ * At each point the value held (the sums of ranges that were promoted and of parts of K that
+ * other cores did before, plus the sum of the range at work) is held against the exact sum of
+ * the products so far, and against what was held at the point before plus the exact sum in
+ * between: the loss of that range alone.  Points fall where the unit has rounded to its
  * accumulator, near eighths of K. */
 #include <string.h>
 
@@ -14,9 +14,9 @@
 struct tracer {
   const struct tsri_operands *o;
   struct tsri_trace *out;
-  uint64_t *a, *b, *parts, *scratch; /* partial sums of the ranges done */
+  uint64_t *a, *b;
   struct tsri_cut *cuts;
-  size_t n_cuts, n_parts; /* parts: of all */
+  size_t n_cuts;
 };
 
 /* The last place at or before `t` where the accumulator stands. */
@@ -37,43 +37,41 @@ static void find_points(struct tracer *t) {
     struct tsri_trace_point *p = &out->point[out->n++];
     p->from = last;
     p->to = last = at;
-    tsr_check_init(&p->held, t->o->unit->acc);
-    tsr_check_init(&p->own, t->o->unit->acc);
+    tsr_check_init(&p->held, t->o->sum);
+    tsr_check_init(&p->own, t->o->sum);
   }
 }
 
 /* The state of one output. */
 struct running {
   uint64_t at, range; /* products done; the range at work (index of its cut) */
-  uint64_t parts;     /* done */
-  uint64_t sum, part; /* accumulator codes: parts done, part at work */
-  bool has_sum;
+  struct tsri_sums sums;
 };
 
-/* Goes on to product `to`.  The parts done are summed there and not at every end: the
- * program sums them once, and so the events of sums before the last are not its own. */
+/* Goes on to product `to`. */
 static void advance(struct tracer *t, struct running *r, uint64_t to, unsigned *events,
                     struct tsr_mma_stats *stats) {
-  const struct tsr_mma *u = t->o->unit;
-  uint64_t before = r->parts;
   while (r->at < to) {
     const struct tsri_cut *cut = &t->cuts[r->range];
     uint64_t end = tsr_min_u64(to, cut->end);
-    r->part =
-        tsr_mma_dot_stats(u, t->a + r->at, t->b + r->at, end - r->at, r->part, events, stats);
+    r->sums.acc = tsr_mma_dot_stats(t->o->unit, t->a + r->at, t->b + r->at, end - r->at,
+                                    r->sums.acc, events, stats);
     r->at = end;
     if (end < cut->end) break;
     r->range++;
-    if (!cut->part || t->n_parts == 1) continue;
-    t->parts[r->parts++] = r->part;
-    r->part = 0;
+    tsri_sums_cut(t->o, cut, &r->sums, events);
   }
-  if (r->parts == before) return;
-  unsigned summing = 0;
-  memcpy(t->scratch, t->parts, r->parts * sizeof *t->parts);
-  r->sum = tsr_mma_add(u, 0, tsr_mma_reduce(u, t->scratch, r->parts, &summing), &summing);
-  r->has_sum = true;
-  if (r->at == t->o->k) *events |= summing;
+}
+
+/* The sums that are alive, as codes of o->sum; how many (1 to 3). */
+static unsigned alive(const struct tracer *t, const struct running *r, uint64_t code[3]) {
+  const struct tsri_sums *s = &r->sums;
+  unsigned n = 0;
+  if (s->has_total) code[n++] = s->total;
+  if (s->has_promoted) code[n++] = s->promoted;
+  if (s->acc || !n)
+    code[n++] = tsr_arith_convert(t->o->acc, s->acc, t->o->sum, TSR_ROUND_RNE, NULL);
+  return n;
 }
 
 static void add_products(struct tracer *t, uint64_t from, uint64_t to, struct tsr_ref *into,
@@ -87,25 +85,22 @@ static void add_products(struct tracer *t, uint64_t from, uint64_t to, struct ts
   }
 }
 
-/* Adds `held` against `exact` to c.  Where both sums are alive, what is held is two
- * codes; the first is moved to the other side of the difference. */
+/* Adds what is held against `exact` to c.  Where several sums are alive, all are moved to
+ * the other side of the difference. */
 static void add_held(const struct tracer *t, struct tsr_check *c, const struct running *r,
                      struct tsr_ref exact, unsigned events, double abs) {
-  bool both = r->has_sum && r->part;
-  uint64_t code = both || !r->has_sum ? r->part : r->sum;
-  if (!both) {
-    tsr_check_add_abs(c, &exact, code, events, abs);
-    return;
-  }
-  struct tsr_num sum = tsr_arith_decode(t->o->unit->acc, r->sum);
-  struct tsr_num part = tsr_arith_decode(t->o->unit->acc, r->part);
-  if (!tsr_ref_is_finite(&exact) || sum.cls > TSR_NUM_FINITE || part.cls > TSR_NUM_FINITE) {
-    tsr_check_add_abs(c, &exact, sum.cls > TSR_NUM_FINITE ? r->sum : r->part, events, abs);
-    return;
-  }
+  uint64_t code[3];
+  unsigned n = alive(t, r, code);
   struct tsr_ref diff = exact; /* s - s^ */
-  tsr_ref_sub(&diff, &sum);
-  tsr_ref_sub(&diff, &part);
+  bool finite = tsr_ref_is_finite(&exact);
+  for (unsigned i = 0; i < n; i++) {
+    struct tsr_num v = tsr_arith_decode(t->o->sum, code[i]);
+    if (n == 1 || !finite || v.cls > TSR_NUM_FINITE) {
+      tsr_check_add_abs(c, &exact, code[i], events, abs);
+      return;
+    }
+    tsr_ref_sub(&diff, &v);
+  }
   tsr_check_add_diff(c, tsr_ref_double(&exact), -tsr_ref_double(&diff), abs);
 }
 
@@ -119,11 +114,12 @@ static void trace_one(struct tracer *t) {
     unsigned events = 0;
     struct tsr_ref own; /* what was held, exactly, plus the products of this range */
     double own_abs = 0;
+    uint64_t held[3];
     tsr_ref_init(&own);
-    struct tsr_num sum = tsr_arith_decode(t->o->unit->acc, r.sum);
-    struct tsr_num part = tsr_arith_decode(t->o->unit->acc, r.part);
-    tsr_ref_add(&own, &sum);
-    tsr_ref_add(&own, &part);
+    for (unsigned j = 0, n = alive(t, &r, held); j < n; j++) {
+      struct tsr_num v = tsr_arith_decode(t->o->sum, held[j]);
+      tsr_ref_add(&own, &v);
+    }
     advance(t, &r, p->to, &events, &p->stats);
     add_products(t, p->from, p->to, &exact, &abs);
     add_products(t, p->from, p->to, &own, &own_abs);
@@ -150,12 +146,9 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
   memset(out, 0, sizeof *out);
   enum tsr_status st = tsri_run_cuts(o, &t.cuts, &t.n_cuts, err);
   if (st) return st;
-  for (size_t i = 0; i < t.n_cuts; i++) t.n_parts += t.cuts[i].part;
   t.a = tsr_mem_array(o->k, sizeof *t.a);
   t.b = tsr_mem_array(o->k, sizeof *t.b);
-  t.parts = tsr_mem_array(t.n_cuts, sizeof *t.parts);
-  t.scratch = tsr_mem_array(t.n_cuts, sizeof *t.scratch);
-  if (t.a && t.b && t.parts && t.scratch) {
+  if (t.a && t.b) {
     struct tsri_grid g = tsri_operand_grid(o);
     find_points(&t);
     for (uint64_t i = 0; i < g.rows; i++)
@@ -173,8 +166,6 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
   }
   tsr_mem_free(t.a);
   tsr_mem_free(t.b);
-  tsr_mem_free(t.parts);
-  tsr_mem_free(t.scratch);
   tsr_mem_free(t.cuts);
   return st;
 }

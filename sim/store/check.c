@@ -16,7 +16,9 @@ static const struct {
     {"the views of the schema",
      "SELECT 'view ' || column1 || ' is missing' FROM (VALUES ('v_runs'), ('v_inputs'), "
      "('v_layers'), ('v_stalls'), ('v_units'), ('v_occupancy'), ('v_kernels'), ('v_numeric'), "
-     "('v_numeric_hist'), ('v_roofline'), ('v_mma_eval'), ('v_mma_eval_hist')) "
+     "('v_numeric_hist'), ('v_roofline'), ('v_mma_eval'), ('v_mma_eval_hist'), ('v_tenants'), "
+     "('v_resources'), "
+     "('v_contention')) "
      "WHERE column1 NOT IN (SELECT name FROM sqlite_schema WHERE type = 'view')"},
     {"at least one layer a run",
      "SELECT format('run %d has none', run_id) FROM run WHERE run_id NOT IN (SELECT run_id "

@@ -96,6 +96,21 @@ static const struct field layer_fields[] = {
     ROW(tsr_run_layer, U64, transfers),
     ROW(tsr_run_layer, U64, tile_active_cycles),
     ROW(tsr_run_layer, REAL, energy_pj),
+    ROW(tsr_run_layer, U64, tenant),
+    ROW(tsr_run_layer, U64, first_core),
+    ROW(tsr_run_layer, U64, cores),
+};
+
+static const struct field tenant_fields[] = {
+    ROW(tsr_run_tenant_record, TEXT, workload),
+    ROW(tsr_run_tenant_record, U64, first_core),
+    ROW(tsr_run_tenant_record, U64, cores),
+};
+
+static const struct field resource_fields[] = {
+    ROW(tsr_run_resource, TEXT, instance),   ROW(tsr_run_resource, TEXT, resource),
+    ROW(tsr_run_resource, U64, bytes),       ROW(tsr_run_resource, U64, busy_cycles),
+    ROW(tsr_run_resource, U64, wait_cycles),
 };
 
 static const struct field stall_fields[] = {
@@ -205,6 +220,8 @@ static const struct field eval_hist_fields[] = {
 /* The leading columns `keys` come from the caller, not from the record. */
 enum table_id {
   RUN,
+  TENANT,
+  RESOURCE,
   LAYER,
   STALL,
   UNIT,
@@ -226,6 +243,8 @@ static const struct table {
 #define TABLE(name, keys, n_keys, f) \
   { name, keys, n_keys, f, sizeof f / sizeof f[0] }
     [RUN] = TABLE("run", "created_utc", 0, run_fields),
+    [TENANT] = TABLE("run_tenant", "run_id, tenant", 2, tenant_fields),
+    [RESOURCE] = TABLE("run_resource", "run_id", 1, resource_fields),
     [LAYER] = TABLE("layer", "run_id, layer", 2, layer_fields),
     [STALL] = TABLE("layer_stall", "run_id, layer", 2, stall_fields),
     [UNIT] = TABLE("layer_unit", "run_id, layer", 2, unit_fields),
@@ -397,8 +416,15 @@ static enum tsr_status put_run_rows(struct put *p, const void *record, int64_t *
   *run = sqlite3_last_insert_rowid(p->s->db);
   for (size_t i = 0; status == TSR_OK && i < r->n_inputs; i++)
     status = put_input(p, *run, i, &r->inputs[i]);
+  uint64_t keys[KEYS_MAX] = {(uint64_t)*run};
+  for (size_t i = 0; status == TSR_OK && i < r->n_tenants; i++) {
+    keys[1] = i;
+    status = insert(p, TENANT, keys, &r->tenants[i]);
+  }
   for (size_t i = 0; status == TSR_OK && i < r->n_layers; i++)
     status = put_layer(p, (uint64_t)*run, &r->layers[i]);
+  for (size_t i = 0; status == TSR_OK && i < r->n_resources; i++)
+    status = insert(p, RESOURCE, keys, &r->resources[i]);
   return status;
 }
 

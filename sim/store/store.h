@@ -110,8 +110,21 @@ struct tsr_eval_record {
   const struct tsr_eval_point *points;
 };
 
+/* A workload and its cores. */
+struct tsr_run_tenant_record {
+  const char *workload; /* as the user wrote it, without the cores */
+  uint64_t first_core, cores;
+};
+
+/* A link, slice, channel or bank over the run; see v_resources. */
+struct tsr_run_resource {
+  const char *instance, *resource;
+  uint64_t bytes, busy_cycles, wait_cycles;
+};
+
 struct tsr_run_layer {
   uint64_t index;
+  uint64_t tenant, first_core, cores; /* whose it is and where it ran */
   const char *name, *op;
   uint64_t m, n, k, count;
   const char *kernel, *mapping, *format_a, *format_b, *format_acc, *format_out;
@@ -159,6 +172,10 @@ struct tsr_run_record {
   const struct tsr_run_input *inputs;
   size_t n_layers;
   const struct tsr_run_layer *layers;
+  size_t n_tenants;
+  const struct tsr_run_tenant_record *tenants;
+  size_t n_resources;
+  const struct tsr_run_resource *resources;
 };
 
 /* Whether a run may have this name: printable UTF-8 of at most 200 bytes, not empty, no

@@ -178,12 +178,13 @@ struct tsr_machine *prop_machine_make(const struct prop_machine *m) {
 }
 
 void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on,
-              struct tsr_layer_result *out) {
+              struct layer *out) {
   struct tsr_engine *e;
+  struct tsr_program_set set = {0};
   struct tsr_err err = TSR_ERR_INIT;
   assert_int_equal(tsr_engine_create(on, NULL, &e, &err), TSR_OK);
-  if (tsr_engine_run(e, &p->layers[0].program, "layer", out, &err))
+  if (tsr_run_lower(p, 0, &set, &err) || layer_run_set(e, &set, "layer", out, &err))
     fail_msg("%s", err.n ? err.msg[0] : "no result");
-  out->segments = NULL;
+  tsr_isa_set_fini(&set);
   tsr_engine_destroy(e);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "sim/base/rng.h"
-#include "sim/run/run.h"
+#include "tests/support/layers.h"
 
 enum { PROP_1RW, PROP_1R1W, PROP_2RW };
 
@@ -52,6 +52,6 @@ bool prop_plan(const struct prop_machine *m, const struct prop_operator *o,
 struct tsr_machine *prop_machine_make(const struct prop_machine *m);
 /* Runs the plan's only layer on a machine. */
 void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on,
-              struct tsr_layer_result *out);
+              struct layer *out);
 
 #endif

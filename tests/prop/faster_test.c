@@ -63,10 +63,10 @@ struct tally {
 
 static uint64_t cycles_on(const struct tsr_run_plan *p, const struct prop_machine *m) {
   struct tsr_machine *machine = prop_machine_make(m);
-  struct tsr_layer_result x;
+  struct layer x;
   prop_run(p, machine, &x);
   tsr_machine_destroy(machine);
-  return x.cycles;
+  return x.r.cycles;
 }
 
 static void compare(const struct tsr_run_plan *p, const struct prop_machine *m,

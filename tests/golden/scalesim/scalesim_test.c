@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "sim/run/run.h"
 #include "tests/golden/scalesim/table.h"
+#include "tests/support/layers.h"
 
 enum { SHAPES_MAX = 256, TEXT_MAX = 64 * SHAPES_MAX, SHOWN = 10 };
 
@@ -38,18 +38,17 @@ static uint64_t fold_cycles(const struct golden_row *r) {
   return 2 * r->rows + r->cols + (!strcmp(r->flow, "ws") ? r->m : r->n) - 2;
 }
 
-static void compare(const struct golden_row *r, const struct tsr_layer_result *x,
+static void compare(const struct golden_row *r, const struct layer *x,
                     const char *mapping, struct tally *t) {
-  const uint64_t *tile = x->unit_cycles[TSR_UNIT_TILE];
-  uint64_t compute = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
+  uint64_t compute = layer_compute(x);
   t->shapes++;
   assert_int_equal(folds(r) * fold_cycles(r), r->last_cycle + 1);
-  assert_int_equal(x->macs, r->m * r->n * r->k);
-  if (compute == r->last_cycle + 1 && x->folds == folds(r)) return;
+  assert_int_equal(x->r.macs, r->m * r->n * r->k);
+  if (compute == r->last_cycle + 1 && x->r.folds == folds(r)) return;
   if (t->mismatches++ < SHOWN)
     print_message("%" PRIu64 "x%" PRIu64 " %s %" PRIu64 "x%" PRIu64 "x%" PRIu64 ": %" PRIu64
                   " cycles in %" PRIu64 " folds (%s); expected %" PRIu64 " in %" PRIu64 "\n",
-                  r->rows, r->cols, r->flow, r->m, r->n, r->k, compute, x->folds, mapping,
+                  r->rows, r->cols, r->flow, r->m, r->n, r->k, compute, x->r.folds, mapping,
                   r->last_cycle + 1, folds(r));
 }
 
@@ -94,10 +93,13 @@ static void replay_some(const struct golden_row *r, size_t n, struct tally *t) {
   plan(r, n, &p);
   assert_int_equal(tsr_engine_create(p.machine, NULL, &e, &err), TSR_OK);
   for (size_t i = 0; i < n; i++) {
-    struct tsr_layer_result x;
+    struct layer x;
+    struct tsr_program_set set = {0};
     struct tsr_str mapping = TSR_STR_INIT;
-    if (tsr_engine_run(e, &p.layers[i].program, p.layers[i].op->name, &x, &err))
+    if (tsr_run_lower(&p, i, &set, &err) ||
+        layer_run_set(e, &set, p.layers[i].op->name, &x, &err))
       fail_msg("%s", err.n ? err.msg[0] : "no result");
+    tsr_isa_set_fini(&set);
     tsr_mapping_print(&p.layers[i].shape, &p.layers[i].mapping, &mapping);
     compare(&r[i], &x, mapping.p, t);
     tsr_str_fini(&mapping);

@@ -183,13 +183,9 @@ static void same_code(const struct rig *g, size_t at_, uint64_t want, const char
 }
 
 static size_t b_index(const struct tsr_vec_job *q, size_t i, size_t j) {
-  static const bool by_row[] = {
-      [TSR_VEC_EACH] = true, [TSR_VEC_ROW] = true, [TSR_VEC_ONE] = false};
-  static const bool by_col[] = {
-      [TSR_VEC_EACH] = true, [TSR_VEC_COL] = true, [TSR_VEC_ONE] = false};
-  size_t row = q->spread != TSR_VEC_COL && by_row[q->spread] ? i : 0;
-  size_t col = q->spread != TSR_VEC_ROW && by_col[q->spread] ? j : 0;
-  return row * q->b.ld + col;
+  bool all_rows = q->spread == TSR_VEC_ROW || q->spread == TSR_VEC_ONE;
+  bool all_cols = q->spread == TSR_VEC_COL || q->spread == TSR_VEC_ONE;
+  return (all_rows ? 0 : i * q->b.ld) + (all_cols ? 0 : j);
 }
 
 /* An int32 operand enters rounded, but for the operations that take it whole: none of
@@ -277,7 +273,7 @@ static void make(struct rig *g, struct tsr_rng *r, enum tsr_vec_op op, const cha
   q->ldd = q->cols + tsr_rng_range(r, 0, 3);
   q->spread = (enum tsr_vec_spread)tsr_rng_range(r, 0, 3);
   if (tsr_vec_info(op)->kind == TSR_VEC_PAIR)
-    q->spread = tsr_rng_range(r, 0, 1) ? TSR_VEC_EACH : TSR_VEC_COL;
+    q->spread = tsr_rng_range(r, 0, 1) ? TSR_VEC_EACH : TSR_VEC_ROW;
   q->imm = as_bits((float)(int64_t)tsr_rng_next(r) * 0x1p-62f);
   q->first = tsr_rng_range(r, 0, 1);
   q->lanes = lanes[tsr_rng_range(r, 0, LEN(lanes) - 1)];
@@ -403,6 +399,7 @@ static void lanes_decide_the_order_of_a_sum(void **state) {
       {4, 4096, 1}, /* no more partial sums than elements */
       {6, 3, 4},    /* ((2^24 - 2^24) + (1 + 1)) + (1 + 1) */
       {6, 4, 3},    /* ((2^24 + 1) + (1 + 1)) + (1 - 2^24) */
+      {4, 0, 0},    /* as 1 */
       {6, 1, 2},    {1, 7, 0x1p24f},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
@@ -538,12 +535,20 @@ static void events_stay_with_their_result(void **state) {
   tsr_vec_run(&q, NULL, &s);
   assert_true(d[0] == 0 && isinf(d[1]));
   assert_int_equal(s.overflow, 1);
+  int32_t wide[] = {16777217, 0}; /* rounded as it enters: both results have it */
+  float quarter[] = {1, 0};
+  s = (struct tsr_vec_stats){0};
+  q.a = (struct tsr_vec_in){wide, fmt("int32"), 2};
+  q.b.codes = quarter;
+  tsr_vec_run(&q, NULL, &s);
+  assert_true(d[0] == 16777216 && d[1] == 0);
+  assert_int_equal(s.inexact, 2);
   float group[4] = {0x1p-149f, 1, 2, 0};
   uint8_t meta;
   unsigned events = 0;
   q.op = TSR_VEC_COMPRESS24;
   q.cols = 4;
-  q.a.codes = group;
+  q.a = (struct tsr_vec_in){group, fmt("fp32"), 4};
   q.meta = &meta;
   tsr_vec_run(&q, &events, NULL);
   assert_int_equal(events, 0); /* the subnormal one was not kept */
@@ -672,6 +677,7 @@ static const struct one ones[] = {
     {"gelu", "fp32", "fp32", "fp32", -50, 0, 0, 0, -0.0, UN | IX},
     {"subexp", "fp32", "fp32", "fp32", -INF, 3, 0, 0, 0, 0},
     {"subexp", "fp32", "fp32", "fp32", 3, 3, 0, 0, 1, 0},
+    {"subexp", "fp32", "fp32", "fp32", -0x1p127, 0x1p127, 0, 0, 0, OV | UN | IX},
     {"subexp", "fp32", "fp32", "fp32", INF, INF, 0, 0, NA, INV},
     /* maximum and minimum */
     {"max", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, 0, 0},
@@ -828,7 +834,7 @@ static void softmax_is_four_operations(void **state) {
   tsr_vec_run(&q, NULL, NULL);
   q.op = TSR_VEC_SUBEXP;
   q.b = (struct tsr_vec_in){&max, fmt("fp32"), 1};
-  q.spread = TSR_VEC_ROW;
+  q.spread = TSR_VEC_COL;
   q.d = e;
   q.ldd = N;
   tsr_vec_run(&q, NULL, NULL);
@@ -848,31 +854,48 @@ static void softmax_is_four_operations(void **state) {
   assert_true(max == 10.75f);
 }
 
-/* pooling of an image in NHWC: overlapping windows by strides, a row of the window a job */
-static void a_pool_over_two_axes_is_a_job_for_each_row(void **state) {
+/* Overlapping windows of an image in NHWC, 3 x 3, stride 2: by a job for each row of the
+ * window, and by one job with the places of its elements. */
+static void a_pool_over_two_axes(void **state) {
   (void)state;
-  enum { W = 7, C = 3, OUT = 3 }; /* 3 x 3 windows, stride 2 */
-  float img[3 * W * C], d[OUT * C];
-  for (int i = 0; i < 3 * W * C; i++) img[i] = (float)((i * 29) % 61);
+  enum { W = 7, C = 3, OUT = 3 };
+  static const size_t places[9] = {0,
+                                   C,
+                                   2 * C,
+                                   W * C,
+                                   W * C + C,
+                                   W * C + 2 * C,
+                                   2 * W * C,
+                                   2 * W * C + C,
+                                   2 * W * C + 2 * C};
+  float img[3 * W * C], d[OUT * C], at_once[OUT * C];
+  for (int i = 0; i < 3 * W * C; i++) img[i] = (float)((i * 29) % 61) - 60;
+  struct tsr_vec_job q = {.op = TSR_VEC_POOLMAX,
+                          .rows = OUT,
+                          .cols = C,
+                          .a = {img, fmt("fp32"), 2 * C},
+                          .d = at_once,
+                          .d_format = fmt("fp32"),
+                          .ldd = C,
+                          .window = 9,
+                          .window_at = places,
+                          .first = true};
+  tsr_vec_run(&q, NULL, NULL);
+  q.d = d;
+  q.window = 3;
+  q.window_at = NULL;
+  q.window_ld = C;
   for (int y = 0; y < 3; y++) {
-    struct tsr_vec_job q = {.op = TSR_VEC_POOLMAX,
-                            .rows = OUT,
-                            .cols = C,
-                            .a = {img + y * W * C, fmt("fp32"), 2 * C},
-                            .d = d,
-                            .d_format = fmt("fp32"),
-                            .ldd = C,
-                            .window = 3,
-                            .window_ld = C,
-                            .first = y == 0};
+    q.a.codes = img + y * W * C;
+    q.first = y == 0;
     tsr_vec_run(&q, NULL, NULL);
   }
   for (int o = 0; o < OUT; o++)
     for (int c = 0; c < C; c++) {
-      float want = -1;
+      float want = -100;
       for (int y = 0; y < 3; y++)
         for (int x = 0; x < 3; x++) want = fmaxf(want, img[(y * W + 2 * o + x) * C + c]);
-      assert_true(d[o * C + c] == want);
+      assert_true(d[o * C + c] == want && at_once[o * C + c] == want);
     }
 }
 
@@ -905,7 +928,7 @@ int main(void) {
       cmocka_unit_test(the_two_largest_stay),
       cmocka_unit_test(groups_pack_into_bytes_and_the_last_is_filled),
       cmocka_unit_test(softmax_is_four_operations),
-      cmocka_unit_test(a_pool_over_two_axes_is_a_job_for_each_row),
+      cmocka_unit_test(a_pool_over_two_axes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include "sim/base/io.h"
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
-#include "sim/engine/engine.h"
+#include "tests/support/layers.h"
 
 /* A machine of systolic-32 with changes, and the program of one matmul on it. */
 struct fixture {
@@ -41,16 +41,39 @@ static void make(struct fixture *f, const char *const *sets, size_t n_sets, uint
                          .burst_bytes = 64,
                          .dram_bytes_per_cycle = 51.2,
                          .latency_cycles = 80};
-  struct tsr_layout lay = {.base_bytes = {0, 1 << 20, 2 << 20}, .slots = {2, 2, 2}, .rate = 1};
+  struct tsr_layout lay = {.base_bytes = {0, 1 << 20, 2 << 20},
+                           .slots = {2, 2, 2},
+                           .slot_bytes = {65536, 65536, 65536},
+                           .rate = 1,
+                           .formats = {"fp16", "fp16", "fp32", "fp16"}};
   struct tsr_mapping map;
   assert_int_equal(tsr_mapping_template(&s, &t, "x", &map, &f->err), TSR_OK);
-  assert_int_equal(tsr_lower_program(&s, &map, &lay, &f->p, &f->err), TSR_OK);
+  assert_int_equal(tsr_lower_program(&s, &map, &lay, NULL, &f->p, &f->err), TSR_OK);
 }
 
 static void unmake(struct fixture *f) {
   tsr_isa_program_fini(&f->p);
   tsr_machine_destroy(f->m);
   tsr_err_fini(&f->err);
+}
+
+/* Adds up a unit's cycles, and those of its segments. */
+static enum tsr_status expect_accounted(void *arg, size_t job, const struct tsr_layer_result *r,
+                                        struct tsr_err *err) {
+  (void)job;
+  (void)err;
+  assert_int_equal(r->n_units, 3); /* the vector unit had nothing to do */
+  for (size_t u = 0; u < r->n_units; u++) {
+    uint64_t sum = 0, traced = 0;
+    for (int s = 0; s < TSR_STATE_COUNT; s++) sum += r->units[u].cycles[s];
+    for (size_t g = 0; g < r->n_segments; g++)
+      if (!strcmp(r->segments[g].unit, r->units[u].name))
+        traced += r->segments[g].duration_cycles * r->segments[g].repeats;
+    assert_true(sum == r->cycles);
+    assert_true(traced == r->cycles);
+  }
+  layer_keep(arg, r);
+  return TSR_OK;
 }
 
 static void every_cycle_of_every_unit_is_accounted(void **state) {
@@ -61,23 +84,17 @@ static void every_cycle_of_every_unit_is_accounted(void **state) {
     struct fixture f;
     make(&f, NULL, 0, shapes[i][0], shapes[i][1], shapes[i][2]);
     struct tsr_engine *e;
-    struct tsr_layer_result r;
+    struct layer r;
     struct tsr_engine_options o = {.trace = true};
+    const struct tsr_program *p = &f.p;
+    const struct tsr_job job = {.name = "x", .n_cores = 1, .program = &p};
+    const struct tsr_job_hooks hooks = {.arg = &r, .end = expect_accounted};
     assert_int_equal(tsr_engine_create(f.m, &o, &e, &f.err), TSR_OK);
     for (int again = 0; again < 2; again++) {
-      assert_int_equal(tsr_engine_run(e, &f.p, "x", &r, &f.err), TSR_OK);
-      assert_true(r.macs == shapes[i][0] * shapes[i][1] * shapes[i][2]);
-      for (int u = 0; u < TSR_ISA_UNITS; u++) {
-        uint64_t sum = 0, traced = 0;
-        for (int s = 0; s < TSR_STATE_COUNT; s++) sum += r.unit_cycles[u][s];
-        for (size_t g = 0; g < r.n_segments; g++)
-          if (r.segments[g].unit == u)
-            traced += r.segments[g].duration_cycles * r.segments[g].repeats;
-        assert_true(sum == r.cycles);
-        assert_true(traced == r.cycles);
-      }
+      assert_int_equal(tsr_engine_run(e, &job, 1, &hooks, &f.err), TSR_OK);
+      assert_true(r.r.macs == shapes[i][0] * shapes[i][1] * shapes[i][2]);
     }
-    assert_true(r.start_cycles == r.cycles); /* the second run began where the first ended */
+    assert_true(r.r.start_cycles == r.r.cycles); /* the second run began where the first ended */
     tsr_engine_destroy(e);
     unmake(&f);
   }
@@ -99,13 +116,13 @@ static void limits_end_a_run_with_their_reason(void **state) {
     uint64_t m = rows[i].set[0] == 'c' ? 30000000 : 300;
     make(&f, &rows[i].set, 1, m, 64, 64);
     struct tsr_engine *e;
-    struct tsr_layer_result r = {.cycles = 4711};
+    struct layer r = {.r.cycles = 4711};
     assert_int_equal(tsr_engine_create(f.m, NULL, &e, &f.err), TSR_OK);
     tsr_interrupted = rows[i].interrupt;
-    assert_int_equal(tsr_engine_run(e, &f.p, "x", &r, &f.err), TSR_SIM);
+    assert_int_equal(layer_run_program(e, &f.p, "x", &r, &f.err), TSR_SIM);
     tsr_interrupted = 0;
     assert_non_null(strstr(f.err.msg[0], rows[i].message));
-    assert_true(r.cycles == 4711);
+    assert_true(r.r.cycles == 4711);
     tsr_engine_destroy(e);
     unmake(&f);
   }
@@ -120,10 +137,10 @@ static void a_vcd_holds_the_states_of_the_units(void **state) {
   struct fixture f;
   make(&f, NULL, 0, 100, 77, 300);
   struct tsr_engine *e;
-  struct tsr_layer_result r;
+  struct layer r;
   struct tsr_engine_options o = {.vcd_path = path};
   assert_int_equal(tsr_engine_create(f.m, &o, &e, &f.err), TSR_OK);
-  assert_int_equal(tsr_engine_run(e, &f.p, "x", &r, &f.err), TSR_OK);
+  assert_int_equal(layer_run_program(e, &f.p, "x", &r, &f.err), TSR_OK);
   tsr_engine_destroy(e);
   char *text;
   size_t n;
@@ -145,13 +162,13 @@ static void an_estimate_is_no_less_than_the_events(void **state) {
   struct fixture f;
   make(&f, NULL, 0, 500, 300, 700);
   struct tsr_engine *e;
-  struct tsr_layer_result r;
+  struct layer r;
   uint64_t events, cycles;
   tsr_engine_estimate(f.m, &f.p, &events, &cycles);
   assert_int_equal(tsr_engine_create(f.m, NULL, &e, &f.err), TSR_OK);
-  assert_int_equal(tsr_engine_run(e, &f.p, "x", &r, &f.err), TSR_OK);
-  assert_true(events >= r.events / 2 && events <= r.events * 4);
-  assert_true(cycles >= r.unit_cycles[TSR_UNIT_TILE][TSR_STATE_BUSY]);
+  assert_int_equal(layer_run_program(e, &f.p, "x", &r, &f.err), TSR_OK);
+  assert_true(events >= r.r.events / 2 && events <= r.r.events * 4);
+  assert_true(cycles >= layer_unit(&r, TSR_UNIT_TILE)[TSR_STATE_BUSY]);
   tsr_engine_destroy(e);
   unmake(&f);
 }

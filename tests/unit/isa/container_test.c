@@ -200,6 +200,9 @@ static void an_unsound_set_is_not_saved(void **state) {
   assert_int_equal(tsr_isa_set_add(&s, &p, 1, NULL), TSR_OK);
   assert_int_equal(tsr_isa_set_save(&s, &bytes, &n, &err), TSR_INPUT);
   assert_non_null(strstr(err.msg[1], "core 2: instruction 1: a program ends with halt"));
+  s.machine = tsr_mem_strdup("a\"b"); /* past tsr_isa_set_machine */
+  assert_int_equal(tsr_isa_set_save(&s, &bytes, &n, &err), TSR_INPUT);
+  assert_non_null(strstr(err.msg[2], "is no name of a machine"));
   assert_null(bytes);
   assert_int_equal(n, 77);
   tsr_err_fini(&err);

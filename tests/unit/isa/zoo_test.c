@@ -52,8 +52,13 @@ static void programs_of_the_networks_assemble_back_to_the_same_bytes(void **stat
       struct tsr_run_plan p;
       if (tsr_run_plan_make(&o, &p, NULL)) continue; /* too large for its DRAM */
       held++;
-      for (size_t i = 0; i < p.n_layers; i++)
-        expect_same_bytes(&p.layers[i].program, p.layers[i].op->name);
+      for (size_t i = 0; i < p.n_layers; i++) {
+        struct tsr_program_set set = {0};
+        assert_int_equal(tsr_run_lower(&p, i, &set, NULL), TSR_OK);
+        for (size_t c = 0; c < set.n; c++)
+          expect_same_bytes(&set.program[c], p.layers[i].op->name);
+        tsr_isa_set_fini(&set);
+      }
       tsr_run_plan_fini(&p);
     }
   }

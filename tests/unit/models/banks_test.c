@@ -67,11 +67,12 @@ static void slow_step(const struct pad *p, const struct tsr_pattern *q, uint64_t
   for (uint64_t i = 0; i < q->lanes; i++)
     for (uint64_t e = 0; e < q->elem_bytes; e++) {
       uint64_t byte = q->addr + i * (uint64_t)q->lane_bytes + j * (uint64_t)q->step_bytes + e;
-      size_t k = 0;
-      while (k < n_seen && seen[k] != byte / p->width) k++;
-      if (k < n_seen) continue;
+      uint64_t word = byte / p->width;
+      size_t k = n_seen; /* the latest is the likeliest */
+      while (k > 0 && seen[k - 1] != word) k--;
+      if (k > 0) continue;
       assert_true(n_seen < WORDS_MAX);
-      seen[n_seen++] = byte / p->width;
+      seen[n_seen++] = word;
       n[slow_bank(p, byte)]++;
     }
   for (uint64_t b = 0; b < p->banks; b++) {
@@ -125,7 +126,7 @@ static int64_t random_stride(struct tsr_rng *r, const struct pad *p) {
 
 static struct tsr_pattern random_pattern(struct tsr_rng *r, const struct pad *p) {
   struct tsr_pattern q = {.lanes = tsr_rng_range(r, 1, 20),
-                          .steps = tsr_rng_range(r, 1, tsr_rng_range(r, 0, 3) ? 24 : 400),
+                          .steps = tsr_rng_range(r, 1, tsr_rng_range(r, 0, 3) ? 24 : 200),
                           .elem_bytes = (uint32_t)(1u << tsr_rng_range(r, 0, 3))};
   if (!tsr_rng_range(r, 0, 5)) q.elem_bytes = (uint32_t)tsr_rng_range(r, 1, 90);
   q.addr = 10000000 + tsr_rng_range(r, 0, 5000); /* no lane below 0 */
@@ -138,7 +139,7 @@ static void fast_equals_slow(void **state) {
   (void)state;
   struct tsr_rng r = {1};
   unsigned by_layout[4] = {0}, conflicting = 0;
-  for (int i = 0; i < 8000; i++) {
+  for (int i = 0; i < 5000; i++) {
     struct pad p = random_pad(&r, false);
     struct tsr_pattern q = random_pattern(&r, &p);
     bool read = tsr_rng_range(&r, 0, 2) > 0, write = !read || tsr_rng_range(&r, 0, 1);
@@ -167,37 +168,41 @@ static void fast_equals_slow(void **state) {
     for (int l = 0; l < 4; l++) by_layout[l] += !strcmp(p.layout, layouts[l]);
     conflicting += sum > 0;
   }
-  for (int l = 0; l < 4; l++) assert_true(by_layout[l] > 1500);
-  assert_in_range(conflicting, 2000, 7900);
+  for (int l = 0; l < 4; l++) assert_true(by_layout[l] > 1000);
+  assert_in_range(conflicting, 2000, 4900);
 }
 
-/* Several patterns in turn, more than are remembered: each is told from the others. */
+/* Patterns that differ in one thing, more than are remembered: each is told from the
+ * others. */
 static void patterns_are_told_apart(void **state) {
   (void)state;
-  struct tsr_rng r = {2};
-  struct pad p = {"row", "1rw", 8, 4, 1024, 0};
-  struct fake f;
-  struct tsr_instance x;
-  assert_int_equal(open_pad(&f, &x, &p, NULL), TSR_OK);
-  enum { N = 300 };
+  enum { N = 200, THINGS = 7 };
   static struct tsr_pattern q[N];
   static uint64_t want[N][2];
-  for (int i = 0; i < N; i++) {
-    q[i] = random_pattern(&r, &p);
-    if (i % 3) { /* differs from the one before in one thing */
-      q[i] = q[i - 1];
-      if (i % 3 == 1) q[i].addr += 1;
-      if (i % 3 == 2) q[i].steps += 1;
+  struct tsr_rng r = {2};
+  struct pad p = {"row", "1rw", 8, 4, 1024, 0};
+  for (int thing = 0; thing < THINGS; thing++) {
+    struct fake f;
+    struct tsr_instance x;
+    assert_int_equal(open_pad(&f, &x, &p, NULL), TSR_OK);
+    for (unsigned i = 0; i < N; i++) {
+      q[i] = (struct tsr_pattern){10000, 36, 5, 9, 13, 2};
+      if (thing == 0) q[i].addr += i;
+      if (thing == 1) q[i].lane_bytes += (int)i - N / 2;
+      if (thing == 2) q[i].step_bytes += (int)i - N / 2;
+      if (thing == 3) q[i].lanes += i % 50;
+      if (thing == 4) q[i].steps += i;
+      if (thing == 5) q[i].elem_bytes += i;
+      for (int w = 0; w < 2; w++) want[i][w] = slow_walk(&p, &q[i], true, w).cycles;
     }
-    for (int w = 0; w < 2; w++) want[i][w] = slow_walk(&p, &q[i], true, w).cycles;
+    uint64_t at = 0;
+    for (int k = 0; k < 2000; k++) {
+      uint64_t i = tsr_rng_range(&r, 0, N - 1), w = thing == 6 && tsr_rng_range(&r, 0, 1);
+      assert_int_equal(x.ops->buffer->tile(x.state, at, 1, 1, w, &q[i]), want[i][w]);
+      at += want[i][w];
+    }
+    close_pad(&f, &x);
   }
-  uint64_t at = 0;
-  for (int k = 0; k < 5000; k++) {
-    uint64_t i = tsr_rng_range(&r, 0, k % 2 ? 5 : N - 1), w = tsr_rng_range(&r, 0, 1);
-    assert_int_equal(x.ops->buffer->tile(x.state, at, 1, 1, w, &q[i]), want[i][w]);
-    at += want[i][w];
-  }
-  close_pad(&f, &x);
 }
 
 /* As long as a machine runs for days: the sum is that of the periods in it. */
@@ -337,6 +342,7 @@ static void conflicts_are_counted_where_they_are(void **state) {
   assert_int_equal(b->tile(x.state, 120, 10, 320, 320, &q3), 20);
   for (uint64_t i = 0; i < 8; i++)
     assert_int_equal(b->bank_conflicts(x.state, i), (i == 3 ? 70 : i == 5 ? 30 : 0) + 10);
+  assert_int_equal(fake_counter(&x, "bank_conflict_max_cycles"), 80);
   close_pad(&f, &x);
 }
 
@@ -347,7 +353,7 @@ static void no_layout_is_faster_than_stream(void **state) {
   (void)state;
   struct tsr_rng r = {5};
   unsigned slower = 0;
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 2000; i++) {
     struct pad p = random_pad(&r, false), s = p;
     struct tsr_pattern q = random_pattern(&r, &p);
     s.layout = "stream";
@@ -373,13 +379,13 @@ static void no_layout_is_faster_than_stream(void **state) {
     close_pad(&f, &x);
     close_pad(&g, &y);
   }
-  assert_in_range(slower, 300, 2900);
+  assert_in_range(slower, 300, 1900);
 }
 
 static void more_ports_are_never_slower(void **state) {
   (void)state;
   struct tsr_rng r = {6};
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 2000; i++) {
     struct pad p = random_pad(&r, false);
     struct tsr_pattern q = random_pattern(&r, &p);
     bool write = tsr_rng_range(&r, 0, 1);

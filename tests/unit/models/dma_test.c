@@ -310,6 +310,31 @@ static void listed_rows_are_what_is_moved(void **state) {
     }
 }
 
+/* A list may be longer than the tensor. */
+static void the_estimate_knows_lists(void **state) {
+  (void)state;
+  enum { N = 200 };
+  uint64_t index[N];
+  for (uint64_t i = 0; i < N; i++) index[i] = i % 2;
+  struct rig r;
+  rig_open(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 1}");
+  struct ask a = {.req = {.xfer = {.box = {.rank = 2,
+                                           .elem_bytes = 2,
+                                           .size = {2, 64},
+                                           .stride_bytes = {128, 2},
+                                           .extent = {N, 64},
+                                           .step = {1, 1}},
+                                   .buffer = &r.buf,
+                                   .index = index}}};
+  fake_chain(&r.f, &r.load, &a, 1, 0);
+  fake_run(&r.f);
+  assert_int_equal(fake_counter(&r.load, "bursts"), 2 * N);
+  struct tsr_estimate est;
+  r.load.ops->unit->estimate(r.load.params, &a.req, &est);
+  assert_true(r.f.events <= est.events + 1);
+  rig_close(&r);
+}
+
 static void the_estimate_bounds_the_events(void **state) {
   (void)state;
   static const uint64_t counts[] = {0, 1, 31, 32, 33, 100, 5000};
@@ -342,6 +367,7 @@ int main(void) {
       cmocka_unit_test(a_waiting_engine_does_not_book_the_memory),
       cmocka_unit_test(scattered_bytes_cost_whole_bursts),
       cmocka_unit_test(listed_rows_are_what_is_moved),
+      cmocka_unit_test(the_estimate_knows_lists),
       cmocka_unit_test(the_estimate_bounds_the_events),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

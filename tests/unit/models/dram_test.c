@@ -121,7 +121,9 @@ static void a_train_is_its_bursts_one_by_one(void **state) {
       for (uint32_t j = 0; j < t.n; j++)
         t.ready_fs[j] = ready += tsr_rng_range(&r, 0, 3) ? 0 : tsr_rng_range(&r, 0, 99 * NS);
       uint64_t from = t.ready_fs[0], due = 0;
+      t.noc_fs = t.hold_fs = 77;
       uint64_t idle = m->serve(d.state, &t, from);
+      assert_int_equal(t.noc_fs + t.hold_fs, 0); /* there is no link here */
       for (uint32_t j = 0; j < t.n; j++) {
         uint64_t could = tsr_max_u64(m->free_fs(e.state), from), start, end;
         fake_burst(&e, 64, k % 2, t.ready_fs[j], &start, &end);
@@ -165,6 +167,29 @@ static void channels_report_what_they_did(void **state) {
   }
   fake_drop(&d);
   fake_close(&f);
+}
+
+/* Of several cores one is far: what comes at 50 ns is asked for first. */
+static void a_request_on_its_way_keeps_no_other_core_waiting(void **state) {
+  (void)state;
+  for (uint32_t cores = 1; cores <= 2; cores++) {
+    struct fake f;
+    struct tsr_instance d;
+    fake_open(&f, 1000000000);
+    f.cores = cores;
+    fake_make(&f, &d, "dram.simple", "{channels: 1, bandwidth: 64GB/s, latency: 0}", NULL, NULL,
+              NULL);
+    uint64_t start, end;
+    fake_burst(&d, 64, false, 50 * NS, &start, &end);
+    assert_int_equal(end, 51 * NS);
+    for (uint64_t i = 0; i < 60; i++) {
+      fake_burst(&d, 64, false, 0, &start, &end);
+      uint64_t in_turn = cores == 1 ? 51 + i : i < 50 ? i : i + 1;
+      assert_int_equal(start, in_turn * NS);
+    }
+    fake_drop(&d);
+    fake_close(&f);
+  }
 }
 
 static void idle_time_is_not_saved_up(void **state) {
@@ -222,6 +247,7 @@ int main(void) {
       cmocka_unit_test(channels_are_taken_in_turn),
       cmocka_unit_test(a_train_is_its_bursts_one_by_one),
       cmocka_unit_test(channels_report_what_they_did),
+      cmocka_unit_test(a_request_on_its_way_keeps_no_other_core_waiting),
       cmocka_unit_test(idle_time_is_not_saved_up),
       cmocka_unit_test(unlimited_bandwidth_leaves_latency_alone),
       cmocka_unit_test(an_instant_past_the_end_of_time_sticks),

@@ -32,7 +32,7 @@ struct fake_span {
 struct fake {
   struct tsr_env env;
   uint64_t now, seq, events;
-  uint32_t core, cores; /* what the next instance is told; 0 and 1 at first */
+  uint32_t core, cores;    /* what the next instance is told; 0 and 1 at first */
   struct fake_event *list; /* latest first */
   size_t n, cap;
   struct fake_span *span;

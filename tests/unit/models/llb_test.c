@@ -236,6 +236,65 @@ static void a_hit_does_not_wait_for_a_miss(void **state) {
   rig_close(&r);
 }
 
+/* One line of room.  What is dirty before it is there is written back when it is. */
+static void a_line_on_its_way_is_written_back_later(void **state) {
+  (void)state;
+  for (int split = 0; split < 2; split++) {
+    struct rig r;
+    rig_open(&r, DRAM, "{size: 64B, slices: 1, ways: 1, latency: 10ns}");
+    struct tsr_train t = burst_train(0, 1, 32, true, 0);
+    if (split) {
+      (void)serve(&r, &t); /* read until 110 */
+      t = burst_train(64, 1, 32, false, NS);
+    } else {
+      t.n = 2; /* both in one train */
+      t.addr[1] = 64;
+      t.ready_fs[1] = NS;
+    }
+    (void)serve(&r, &t);
+    assert_int_equal(count(&r, "writebacks"), 1);
+    assert_int_equal(r.dram.ops->memory->free_fs(r.dram.state), 111 * NS);
+    assert_int_equal(r.llb.ops->memory->free_fs(r.llb.state), 101 * NS); /* sent 10 before */
+    rig_close(&r);
+  }
+}
+
+/* One line of room, bursts of a line and a half: line 1 is read and makes room at once for
+ * line 2, which is written whole and is there. */
+static void a_fill_that_came_to_nothing_delays_no_other_line(void **state) {
+  (void)state;
+  struct rig r;
+  rig_open(&r, DRAM, "{size: 64B, slices: 1, ways: 1, latency: 10ns, bandwidth: 64GB/s}");
+  struct tsr_train t = burst_train(0, 2, 96, true, 0);
+  (void)serve(&r, &t);
+  assert_int_equal(count(&r, "fill_bytes"), 64);
+  assert_int_equal(count(&r, "misses"), 3);
+  assert_int_equal(count(&r, "merges"), 1);
+  t = burst_train(128, 1, 64, false, 40 * NS);
+  (void)serve(&r, &t);
+  assert_int_equal(count(&r, "hits"), 1);
+  assert_int_equal(t.end_fs[0], 51 * NS);
+  rig_close(&r);
+}
+
+/* The first of two lines is read, the second is there: the burst ends with the first. */
+static void a_burst_ends_with_its_last_line(void **state) {
+  (void)state;
+  for (uint64_t there = 0; there < 2; there++) {
+    struct rig r;
+    rig_open(&r, DRAM, "{size: 64KiB, slices: 2, ways: 4, latency: 10ns, bandwidth: 64GB/s}");
+    struct tsr_train t = burst_train(there * 64, 1, 64, false, 0);
+    (void)serve(&r, &t);
+    t = burst_train(0, 1, 128, false, 1000 * NS);
+    (void)serve(&r, &t);
+    assert_int_equal(t.end_fs[0], 1111 * NS);
+    const struct tsr_memory_ops *m = r.llb.ops->memory, *d = r.dram.ops->memory;
+    uint64_t behind = d->pipe_fs(r.dram.state, 64); /* two of three accesses went there */
+    assert_int_equal(m->pipe_fs(r.llb.state, 64), 10 * NS + behind * 2 / 3);
+    rig_close(&r);
+  }
+}
+
 /* Two cores want the same lines at once: the DRAM gives them once, and neither is late. */
 static void requests_for_a_line_on_its_way_merge(void **state) {
   (void)state;
@@ -477,8 +536,8 @@ static struct outcome traffic(uint64_t seed, const char *llb) {
 }
 
 /* Slices times sets stay the same, so that every access does as before; only the ports are
- * more or faster.  A slice books in the order of the calls, so that what comes sooner may
- * take another's place: such ends are counted. */
+ * more or faster.  A slice books in the order of the calls, so that what comes sooner might
+ * take another's place: here are none. */
 static void more_ports_are_not_slower(void **state) {
   (void)state;
   static const struct {
@@ -501,9 +560,8 @@ static void more_ports_are_not_slower(void **state) {
       assert_int_equal(a.dram_bytes, b.dram_bytes);
       slower += b.last > a.last;
       faster += b.last < a.last;
-      assert_true(b.last <= a.last + a.last / 50);
     }
-  assert_in_range(slower, 0, 2);
+  assert_int_equal(slower, 0);
   assert_true(faster > 150);
 }
 
@@ -564,6 +622,9 @@ int main(void) {
       cmocka_unit_test(the_line_used_longest_ago_makes_room),
       cmocka_unit_test(an_access_takes_its_parts),
       cmocka_unit_test(a_hit_does_not_wait_for_a_miss),
+      cmocka_unit_test(a_line_on_its_way_is_written_back_later),
+      cmocka_unit_test(a_fill_that_came_to_nothing_delays_no_other_line),
+      cmocka_unit_test(a_burst_ends_with_its_last_line),
       cmocka_unit_test(requests_for_a_line_on_its_way_merge),
       cmocka_unit_test(ports_bound_what_hits),
       cmocka_unit_test(what_is_written_leaves_when_it_must),

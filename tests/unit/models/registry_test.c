@@ -34,6 +34,7 @@ static void a_component_fills_one_role_whole(void **state) {
                   m->channels && m->latency_fs && !m->resources == !m->resource);
     const struct tsr_buffer_ops *b = c->buffer;
     if (b) assert_true(b->dma && b->tile && b->slot_bytes && b->slots && b->bytes_per_cycle);
+    if (b) assert_int_equal(!b->banks, !b->bank_conflicts);
     if (c->unit) assert_true(c->unit->start && c->unit->end && c->unit->estimate);
   }
 }
@@ -115,9 +116,9 @@ static void parameter_sources_are_known(void **state) {
 static void counters_name_their_unit(void **state) {
   (void)state;
   static const char *const suffixes[] = {"_cycles", "_fs", "_bytes", "_elems", "_pj"};
-  static const char *const things[] = {"folds",  "slots",  "slots_used", "macs",
-                                       "bursts", "hits",   "misses",     "merges",
-                                       "ops",    "elements", "transfers", "writebacks"};
+  static const char *const things[] = {"folds",  "slots",    "slots_used", "macs",
+                                       "bursts", "hits",     "misses",     "merges",
+                                       "ops",    "elements", "transfers",  "writebacks"};
   for (size_t i = 0; i < tsr_models_count(); i++) {
     const struct tsr_component *c = tsr_models_at(i);
     for (const struct tsr_counter *k = c->counters; k && k->name; k++) {

@@ -334,6 +334,38 @@ static void promises_can_be_kept(void **state) {
   assert_in_range(lengthened, SETS, 12 * SETS);
 }
 
+/* Nor do more ports or twice the banks make one of several phases slower. */
+static void more_is_never_slower_for_phases_at_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *less, *more;
+    unsigned banks;
+  } rows[] = {{"1rw", "1r1w", 4}, {"1r1w", "2rw", 4}, {"1rw", "1rw", 8}, {"2rw", "2rw", 8}};
+  struct tsr_rng r = {12};
+  unsigned faster = 0, phases = 0;
+  for (int i = 0; i < 4000; i++) {
+    struct fake f, g;
+    struct tsr_instance x, y;
+    const struct tsr_buffer_ops *b = open_sram(&f, &x, rows[i % 4].less, 4, 8);
+    (void)open_sram(&g, &y, rows[i % 4].more, rows[i % 4].banks, 8);
+    uint64_t at = 0;
+    for (uint64_t k = tsr_rng_range(&r, 1, 6); k-- > 0; phases++) {
+      uint64_t cycles = tsr_rng_range(&r, 1, 200), read = tsr_rng_range(&r, 0, 9000),
+               write = tsr_rng_range(&r, 0, 9000);
+      at += tsr_rng_range(&r, 0, 60);
+      uint64_t less = b->tile(x.state, at, cycles, read, write, NULL);
+      uint64_t more = b->tile(y.state, at, cycles, read, write, NULL);
+      assert_true(more <= less);
+      faster += more < less;
+    }
+    fake_drop(&x);
+    fake_drop(&y);
+    fake_close(&f);
+    fake_close(&g);
+  }
+  assert_in_range(faster, phases / 2, phases - 1);
+}
+
 /* Operands and results of one machine in one scratchpad of banks. */
 static void phases_at_once_share_banks(void **state) {
   (void)state;
@@ -426,6 +458,62 @@ static void a_later_phase_counts_from_its_start(void **state) {
     assert_int_equal(fake_counter(&x, "read_bytes"), 3200 + 3201 + 2 * 800 + 2 * 32);
     fake_drop(&x);
     fake_close(&f);
+  }
+}
+
+/* ---- a tile on it ---- */
+
+enum { ARRAY = 8, STREAM = 64, FOLDS = 40 };
+
+/* A weight-stationary array, its operands and results in one scratchpad or in three:
+ * cycle in which all is done; *moved becomes the bytes. */
+static uint64_t run_tile(const char *sram, bool one, uint64_t *moved) {
+  struct fake f;
+  struct tsr_instance x[3], tile;
+  fake_open(&f, 1000000000);
+  for (int i = 0; i < 3; i++) fake_make(&f, &x[i], "sram", sram, NULL, NULL, NULL);
+  fake_make(&f, &tile, "tile.systolic", "{rows: 8, cols: 8, dataflow: ws}", &x[0],
+            &x[one ? 0 : 1], &x[one ? 0 : 2]);
+  struct ask a = {.req = {.mm = {.m = STREAM,
+                                 .n = ARRAY,
+                                 .k = ARRAY * FOLDS,
+                                 .groups = 1,
+                                 .first = true,
+                                 .last = true,
+                                 .a_bytes = 2,
+                                 .b_bytes = 2,
+                                 .acc_bytes = 4,
+                                 .out_bytes = 4,
+                                 .rate = 1}}};
+  fake_chain(&f, &tile, &a, 1, 0);
+  fake_run(&f);
+  fake_check(&a, 1);
+  tile.ops->unit->end(tile.state);
+  *moved = 0;
+  for (int i = 0; i < 3; i++)
+    *moved += fake_counter(&x[i], "read_bytes") + fake_counter(&x[i], "write_bytes");
+  uint64_t done = a.done / NS;
+  fake_drop(&tile);
+  for (int i = 0; i < 3; i++) fake_drop(&x[i]);
+  fake_close(&f);
+  return done;
+}
+
+/* In one scratchpad a tile goes at the pace of its port, all operands together, and not
+ * slower than that: its array fills and empties, and each fold may lose two cycles. */
+static void a_tile_shares_one_scratchpad_with_itself(void **state) {
+  (void)state;
+  static const unsigned widths[] = {1024, 96, 82, 64, 48, 32, 16, 8, 3};
+  uint64_t moved, ideal = run_tile("{size: 64KiB, width: unlimited}", true, &moved);
+  assert_int_equal(ideal, ARRAY + FOLDS * STREAM + 2 * ARRAY - 2);
+  for (size_t i = 0; i < LEN(widths); i++) {
+    char text[96];
+    snprintf(text, sizeof text, "{size: 64KiB, width: %uB, ports: 1rw}", widths[i]);
+    uint64_t one = run_tile(text, true, &moved), three = run_tile(text, false, &moved);
+    uint64_t port = tsr_ceil_div(moved, widths[i]);
+    assert_true(one >= three && one >= port);
+    uint64_t fill = tsr_ceil_div(2 * ARRAY * ARRAY, widths[i]) + 3 * ARRAY;
+    assert_true(one <= tsr_max_u64(ideal, port + fill + 2 * FOLDS));
   }
 }
 
@@ -558,9 +646,11 @@ int main(void) {
       cmocka_unit_test(phases_at_once_share_the_ports),
       cmocka_unit_test(a_phase_meets_those_it_overlaps),
       cmocka_unit_test(promises_can_be_kept),
+      cmocka_unit_test(more_is_never_slower_for_phases_at_once),
       cmocka_unit_test(phases_at_once_share_banks),
       cmocka_unit_test(the_dma_side_gets_what_all_phases_leave),
       cmocka_unit_test(a_later_phase_counts_from_its_start),
+      cmocka_unit_test(a_tile_shares_one_scratchpad_with_itself),
       cmocka_unit_test(a_phase_follows_a_gated_one),
       cmocka_unit_test(latency_shows_after_a_gap),
       cmocka_unit_test(the_dma_side_reads_later_and_writes_at_once),

@@ -89,13 +89,15 @@ static void a_deadlock_names_who_waits_for_what_since_when(void **state) {
   for (size_t i = 0; i < sizeof mutations / sizeof mutations[0]; i++) {
     const struct mutation *m = &mutations[i];
     struct tsr_run_plan p;
-    struct tsr_layer_result x;
+    struct layer x;
+    struct tsr_program_set set = {0};
     struct tsr_err err = TSR_ERR_INIT;
     plan_make(&p, "systolic-32", "gemm:256x256x256", sets);
     assert_true(p.layers[0].mapping.n_loops >= 2);
-    mutate(&p.layers[0].program, m);
-    assert_int_equal(tsr_isa_check(&p.layers[0].program, &err), TSR_OK);
-    enum tsr_status st = plan_run(&p, 0, &x, &err);
+    assert_int_equal(tsr_run_lower(&p, 0, &set, &err), TSR_OK);
+    mutate(&set.program[0], m);
+    assert_int_equal(tsr_isa_check(&set.program[0], &err), TSR_OK);
+    enum tsr_status st = plan_run_set(&p, 0, &set, &x, &err);
     if (st != TSR_SIM || err.n != 1) fail_msg("%s: status %d", m->label, (int)st);
     const char *who = strstr(err.msg[0], m->waits[0]);
     if (!strstr(err.msg[0], "deadlock in layer 'gemm0' at cycle ") || !who)
@@ -105,6 +107,7 @@ static void a_deadlock_names_who_waits_for_what_since_when(void **state) {
     if (!what || (next && what > next)) fail_msg("%s: %s", m->label, err.msg[0]);
     assert_non_null(strstr(who, "queue "));
     tsr_err_fini(&err);
+    tsr_isa_set_fini(&set);
     tsr_run_plan_fini(&p);
   }
 }
@@ -112,10 +115,10 @@ static void a_deadlock_names_who_waits_for_what_since_when(void **state) {
 static void without_a_change_it_ends(void **state) {
   (void)state;
   struct tsr_run_plan p;
-  struct tsr_layer_result x;
+  struct layer x;
   plan_make(&p, "systolic-32", "gemm:256x256x256", NULL);
   assert_int_equal(plan_run(&p, 0, &x, NULL), TSR_OK);
-  assert_int_equal(x.macs, 256 * 256 * 256);
+  assert_int_equal(x.r.macs, 256 * 256 * 256);
   tsr_run_plan_fini(&p);
 }
 
@@ -123,7 +126,7 @@ static void an_interrupt_and_a_limit_stop_it(void **state) {
   (void)state;
   static const char *const sets[] = {"sim.max_cycles=1000", NULL};
   struct tsr_run_plan p;
-  struct tsr_layer_result x;
+  struct layer x;
   struct tsr_err err = TSR_ERR_INIT;
   plan_make(&p, "systolic-32", "gemm:256x256x256", NULL);
   tsr_interrupted = 1;

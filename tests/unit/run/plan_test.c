@@ -28,27 +28,32 @@ static void estimates_bound_what_happens(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct tsr_run_plan p;
-    struct tsr_layer_result x;
+    struct layer x;
     plan_make(&p, "systolic-32", rows[i].workload, rows[i].set);
     assert_int_equal(plan_run(&p, 0, &x, NULL), TSR_OK);
-    const uint64_t *tile = x.unit_cycles[TSR_UNIT_TILE];
-    uint64_t work = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
-    if (p.events < x.events || p.tile_cycles < work)
+    uint64_t work = layer_compute(&x);
+    if (p.events < x.r.events || p.tile_cycles < work)
       fail_msg("%s: %llu of %llu events, %llu of %llu cycles", rows[i].label,
-               (unsigned long long)p.events, (unsigned long long)x.events,
+               (unsigned long long)p.events, (unsigned long long)x.r.events,
                (unsigned long long)p.tile_cycles, (unsigned long long)work);
-    assert_true(p.events < 20 * x.events + 100);
+    assert_true(p.events < 20 * x.r.events + 100);
     tsr_run_plan_fini(&p);
   }
 }
 
 /* Weights stand side by side, activations share a region: base addresses of a program. */
-static uint64_t base_of(const struct tsr_program *p, int tensor) {
+static uint64_t base_of(const struct tsr_run_plan *plan, size_t layer, int tensor) {
+  struct tsr_program_set set = {0};
+  uint64_t base = UINT64_MAX;
+  assert_int_equal(tsr_run_lower(plan, layer, &set, NULL), TSR_OK);
+  const struct tsr_program *p = &set.program[0];
   for (size_t i = 0; i < p->n; i++)
     if (p->inst[i].op == TSR_ISA_TENSOR && p->inst[i].f[0] == tensor)
-      return (uint64_t)p->inst[i].f[2];
-  fail_msg("no tensor %d", tensor);
-  return 0;
+      base = (uint64_t)p->inst[i].f[3];
+  tsr_isa_set_fini(&set);
+  assert_true(base != UINT64_MAX);
+  assert_true(base == plan->layers[layer].base_bytes[tensor]);
+  return base;
 }
 
 static void weights_do_not_overlap_each_other_or_activations(void **state) {
@@ -58,13 +63,13 @@ static void weights_do_not_overlap_each_other_or_activations(void **state) {
   uint64_t end = 0;
   for (size_t i = 0; i < p.n_layers; i++) {
     const struct tsr_op *op = p.layers[i].op;
-    assert_true(base_of(&p.layers[i].program, TSR_BUF_B) >= end);
-    end = base_of(&p.layers[i].program, TSR_BUF_B) + op->n * op->k * 2;
+    assert_true(base_of(&p, i, TSR_BUF_B) >= end);
+    end = base_of(&p, i, TSR_BUF_B) + op->n * op->k * 2;
   }
   for (size_t i = 0; i < p.n_layers; i++) {
     const struct tsr_op *op = p.layers[i].op;
-    uint64_t a = base_of(&p.layers[i].program, TSR_BUF_A);
-    uint64_t c = base_of(&p.layers[i].program, TSR_BUF_C);
+    uint64_t a = base_of(&p, i, TSR_BUF_A);
+    uint64_t c = base_of(&p, i, TSR_BUF_C);
     assert_true(a >= end && c >= a + op->m * op->k * 2);
     assert_true(c + op->m * op->n * 2 <= p.dram_bytes);
   }

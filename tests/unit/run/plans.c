@@ -16,11 +16,21 @@ void plan_make(struct tsr_run_plan *p, const char *arch, const char *workload,
 }
 
 enum tsr_status plan_run(const struct tsr_run_plan *p, size_t layer,
-                         struct tsr_layer_result *out, struct tsr_err *err) {
+                         struct layer *out, struct tsr_err *err) {
+  struct tsr_program_set set = {0};
+  enum tsr_status st = tsr_run_lower(p, layer, &set, err);
+  if (!st) st = plan_run_set(p, layer, &set, out, err);
+  tsr_isa_set_fini(&set);
+  return st;
+}
+
+enum tsr_status plan_run_set(const struct tsr_run_plan *p, size_t layer,
+                             const struct tsr_program_set *set, struct layer *out,
+                             struct tsr_err *err) {
   struct tsr_engine *e;
   enum tsr_status st = tsr_engine_create(p->machine, NULL, &e, err);
   if (st) return st;
-  st = tsr_engine_run(e, &p->layers[layer].program, p->layers[layer].op->name, out, err);
+  st = layer_run_set(e, set, p->layers[layer].op->name, out, err);
   tsr_engine_destroy(e);
   return st;
 }

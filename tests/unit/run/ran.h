@@ -1,0 +1,24 @@
+/* Runs made as `tessera run` makes them, and figures out of their store. */
+#ifndef TSR_TESTS_UNIT_RUN_RAN_H
+#define TSR_TESTS_UNIT_RUN_RAN_H
+
+#include "sim/run/run.h"
+
+struct ran {
+  char dir[64];
+  struct tsr_store *store;
+};
+
+enum { RAN_SETS = 16 };
+/* Makes run 1 of a new store; `sets` ends with NULL.  A failure is the caller's to judge. */
+enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,
+                        const char *const *sets, enum tsr_numerics numerics,
+                        struct tsr_err *err);
+/* The same; fails the test when the run does, also when values differ. */
+void ran_make(struct ran *r, const char *arch, const char *workload, const char *const *sets,
+              enum tsr_numerics numerics);
+/* The number that a query gives; 0 for no row or NULL. */
+double ran_number(struct ran *r, const char *sql);
+void ran_fini(struct ran *r);
+
+#endif
