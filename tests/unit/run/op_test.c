@@ -312,16 +312,16 @@ static void a_program_without_a_step_is_found_out(void **state) {
     const char *workload;
     uint64_t survive;
     bool large; /* scratchpads as they come */
-  } rows[] = {{"op:softmax:m=9,n=40", 0},
-              {"op:layernorm:m=9,n=40", 0},
-              {"op:batchnorm:m=9,n=40", 0},
-              {"op:rowmean:m=9,n=40", 0},
-              {"op:topk:m=9,n=40,k=3", 4},
-              {"op:rope:m=9,n=40", 0},
-              {"op:maxpool:c=4,hw=9,window=3,stride=2", 0},
-              {"op:transpose:m=9,n=40", 0},
-              {"op:moe_scatter:m=9,n=16,k=2,experts=4", 0},
-              {"op:attention:s_q=20,s_kv=300,d=16,heads=2", 1},
+  } rows[] = {{"op:softmax:m=9,n=40", 0, false},
+              {"op:layernorm:m=9,n=40", 0, false},
+              {"op:batchnorm:m=9,n=40", 0, false},
+              {"op:rowmean:m=9,n=40", 0, false},
+              {"op:topk:m=9,n=40,k=3", 4, false},
+              {"op:rope:m=9,n=40", 0, false},
+              {"op:maxpool:c=4,hw=9,window=3,stride=2", 0, false},
+              {"op:transpose:m=9,n=40", 0, false},
+              {"op:moe_scatter:m=9,n=16,k=2,experts=4", 0, false},
+              {"op:attention:s_q=20,s_kv=300,d=16,heads=2", 1, false},
               /* the scores of the next keys are made ahead */
               {"op:attention:s_q=9,s_kv=600,d=8,heads=2", 1, true}};
   static const char *const small[] = {"sram.a.size=2KiB", "sram.b.size=4KiB",
