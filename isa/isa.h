@@ -39,7 +39,7 @@ enum {
   TSR_ISA_DIMS = 4,
   TSR_ISA_LOOPS = 15, /* l15 is `none` */
   TSR_ISA_NO_LOOP = 15,
-  TSR_ISA_SEMS = 64,
+  TSR_ISA_SEMS = 256,
   TSR_ISA_NAMES = 64,    /* of a program */
   TSR_ISA_NAME_MAX = 63, /* bytes of a name */
   TSR_ISA_CORES = 4096   /* of a set */

@@ -22,10 +22,32 @@ static void signal(struct tsri_lowering *lo, int unit, int sem, int when) {
   TSRI_EMIT(lo, SIGNAL, unit, sem, when, TSR_TO_OWN);
 }
 
+/* For all cores, when a slot is free at each. */
+static void emit_shared_load(struct tsri_lowering *lo, int t) {
+  if (lo->core) return; /* the first does it */
+  for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, (int64_t)(TSRI_SEM_OF_CORE + c), TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, t, t, TSR_TO_ALL);
+  TSRI_EMIT(lo, SIGNAL, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE, TSR_TO_ALL);
+}
+
 static void emit_load(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t) {
+    emit_shared_load(lo, t);
+    return;
+  }
   TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_FREE + t, TSR_GATE_START, 1);
   TSRI_EMIT(lo, LOAD, t, t, TSR_TO_OWN);
   signal(lo, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE);
+}
+
+/* The tile has read an operand for the last time. */
+static void emit_free(struct tsri_lowering *lo, int t) {
+  if (lo->shared == t)
+    TSRI_EMIT(lo, SIGNAL, TSR_UNIT_TILE, (int64_t)(TSRI_SEM_OF_CORE + lo->core), TSR_WHEN_READ,
+              TSR_TO_FIRST);
+  else
+    signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + t, TSR_WHEN_READ);
 }
 
 /* The innermost: a tile of products.  What is promoted begins anew and is added up by the
@@ -39,8 +61,14 @@ static void emit_product(struct tsri_lowering *lo) {
   if (!promoted) return;
   signal(lo, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_C, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_FULL + TSR_BUF_C, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, TSR_BUF_C, TSRI_PLACE_SUM, TSR_BC_NONE,
-            MASK_ROWS, MASK_COLS, k_loops(lo->m), 0);
+  int64_t over = k_loops(lo->m);
+  int part = lo->m->scaled ? TSRI_PLACE_SCALED : TSR_BUF_C;
+  if (lo->m->scaled) /* the only tile of k is the sum */
+    TSRI_EMIT(lo, VEC, TSR_VEC_MUL, over ? part : TSRI_PLACE_SUM, TSR_BUF_C, TSRI_PLACE_SCALES,
+              TSR_BC_ROW, MASK_ROWS, MASK_COLS, 0, 0);
+  if (over)
+    TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, part, TSRI_PLACE_SUM, TSR_BC_NONE,
+              MASK_ROWS, MASK_COLS, over, 0);
   signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FREE + TSR_BUF_C, TSR_WHEN_READ);
 }
 
@@ -52,28 +80,46 @@ static void emit_open(struct tsri_lowering *lo) {
     TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
 }
 
-/* It is complete: from here on it is the store's. */
+/* It is complete: from here on it is the store's, or the vector unit's first. */
 static void emit_close(struct tsri_lowering *lo) {
-  bool promoted = lo->m->promoted;
+  bool promoted = lo->m->promoted, steps = lo->layout->n_steps;
   int unit = promoted ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
   int full = promoted ? TSRI_SEM_SUM_FULL : TSRI_SEM_FULL + TSR_BUF_C;
   int free = promoted ? TSRI_SEM_SUM_FREE : TSRI_SEM_FREE + TSR_BUF_C;
+  int place = promoted ? TSRI_PLACE_SUM : TSR_BUF_C;
+  if (steps) {
+    if (!promoted) {
+      signal(lo, unit, full, TSR_WHEN_DONE);
+      TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, full, TSR_GATE_START, 1);
+    }
+    place = tsri_lower_run_steps(lo);
+    unit = TSR_UNIT_VECTOR;
+    full = TSRI_SEM_STEPS_FULL;
+  }
   signal(lo, unit, full, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_STORE, full, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, STORE, TSR_BUF_C, promoted ? TSRI_PLACE_SUM : TSR_BUF_C,
-            tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
+  TSRI_EMIT(lo, STORE, TSR_BUF_C, place, tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
   signal(lo, TSR_UNIT_STORE, free, TSR_WHEN_READ);
+}
+
+static void emit_scales(struct tsri_lowering *lo) {
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_SCALES_FREE, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, TSRI_TENSOR_SCALES, TSRI_PLACE_SCALES, TSR_TO_OWN);
+  signal(lo, TSR_UNIT_LOAD, TSRI_SEM_SCALES_FULL, TSR_WHEN_DONE);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FULL, TSR_GATE_START, 1);
 }
 
 /* The loops from `level` inwards. */
 static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   bool b = lo->level[TSR_BUF_B] == level, a = lo->level[TSR_BUF_A] == level;
-  bool c = lo->level[TSR_BUF_C] == level;
+  bool c = lo->level[TSR_BUF_C] == level, scales = lo->m->scaled && lo->scales_level == level;
   if (b) emit_load(lo, TSR_BUF_B);
   if (a) emit_load(lo, TSR_BUF_A);
   if (b) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_B, TSR_GATE_START, 1);
   if (a) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_A, TSR_GATE_START, 1);
   if (c) emit_open(lo);
+  if (scales) emit_scales(lo);
+  tsri_lower_load_operands(lo, level);
   if (level < lo->m->n_loops) {
     TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
     emit_level(lo, level + 1);
@@ -81,21 +127,27 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   } else {
     emit_product(lo);
   }
-  if (a) signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_A, TSR_WHEN_READ);
-  if (b) signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_B, TSR_WHEN_READ);
+  if (a) emit_free(lo, TSR_BUF_A);
+  if (b) emit_free(lo, TSR_BUF_B);
+  if (scales) signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FREE, TSR_WHEN_READ);
   if (c) emit_close(lo);
+  tsri_lower_free_operands(lo, level);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
 static uint32_t level_of(const struct tsr_mapping *m, int t) {
-  static const uint32_t axes[3] = {
-      [TSR_BUF_A] = ~(1u << TSR_AXIS_N),
-      [TSR_BUF_B] = ~(1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW),
-      [TSR_BUF_C] = ~(unsigned)MASK_K};
   uint32_t level = 0;
   for (uint32_t i = 0; i < m->n_loops; i++)
-    if (axes[t] & 1u << m->loop[i].axis) level = i + 1;
+    if (tsr_mapping_follows(t, m->loop[i].axis)) level = i + 1;
   return level;
+}
+
+static int shared_operand(const struct tsri_lowering *lo) {
+  uint64_t cores = tsri_lower_cores(lo);
+  if (!lo->layout->multicast || cores < 2 || cores > TSRI_SHARING_MAX) return -1;
+  for (int t = TSR_BUF_A; t <= TSR_BUF_B; t++)
+    if (tsr_split_shares(&lo->split, t)) return t;
+  return -1;
 }
 
 /* Trips of the loops: those of the largest part, so that all cores go in step; of k as many
@@ -121,8 +173,11 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
     lo.core = core->core;
   }
   lo.part = tsr_split_part(s, &lo.split, lo.core);
+  lo.shared = shared_operand(&lo);
   count_trips(&lo);
   for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
+  lo.scales_level = lo.level[TSR_BUF_B]; /* they go with the weights */
+  tsri_lower_find_operands(&lo);
   tsri_lower_describe(&lo);
   emit_level(&lo, 0);
   if (tsri_lower_parts(&lo) > 1) tsri_lower_reduce(&lo);

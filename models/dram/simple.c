@@ -12,6 +12,7 @@
 
 #include "models/lane.h"
 #include "models/models_int.h"
+#include "sim/base/mem.h"
 
 enum { CHANNELS_MAX = 256 };
 
@@ -80,12 +81,13 @@ struct state {
   bool many; /* cores: requests come out of order */
   uint64_t *counters;
   uint64_t next; /* channel whose turn it is */
+  uint64_t *core_bytes; /* owned; read and written, by core */
+  uint32_t cores;
   struct channel channel[CHANNELS_MAX];
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
                             struct tsr_err *err) {
-  (void)err;
   struct state *s = vs;
   s->p = vp;
   s->env = w->env;
@@ -93,7 +95,13 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->counters = w->self->counters;
   for (uint64_t i = 0; i < s->p->channels; i++)
     tsr_lane_init(&s->channel[i].lane, s->p->bandwidth);
-  return TSR_OK;
+  s->cores = w->cores;
+  s->core_bytes = tsr_mem_array((size_t)w->cores * 2 + 1, sizeof *s->core_bytes);
+  return s->core_bytes ? TSR_OK : tsr_err_nomem(err);
+}
+
+static void fini(void *vs) {
+  tsr_mem_free(((struct state *)vs)->core_bytes);
 }
 
 static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
@@ -118,6 +126,8 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   }
   s->next = next;
   t->noc_fs = t->hold_fs = 0;
+  TSR_CHECK(t->core < s->cores);
+  s->core_bytes[2 * (size_t)t->core + t->write] += (uint64_t)t->n * t->burst_bytes;
   s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
   return idle;
 }
@@ -161,6 +171,11 @@ static void resource(const void *vs, size_t i, struct tsr_resource *out) {
   out->busy_fs = (uint64_t)(work / s->p->bandwidth);
 }
 
+static uint64_t core_bytes(const void *vs, uint32_t core, bool write) {
+  const struct state *s = vs;
+  return core < s->cores ? s->core_bytes[2 * (size_t)core + write] : 0;
+}
+
 static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,
                                              .pipe_fs = pipe_fs,
@@ -169,7 +184,8 @@ static const struct tsr_memory_ops memory = {.serve = serve,
                                              .channels = channels,
                                              .latency_fs = latency,
                                              .resources = resources,
-                                             .resource = resource};
+                                             .resource = resource,
+                                             .core_bytes = core_bytes};
 
 const struct tsr_component tsri_dram_simple = {
     .abi = TSR_MODEL_ABI,
@@ -180,4 +196,5 @@ const struct tsr_component tsri_dram_simple = {
     .params = params,
     .counters = counters,
     .init = init,
+    .fini = fini,
     .memory = &memory};

@@ -70,7 +70,7 @@ static enum tsr_status print_layer(struct cmd_ctx *ctx, const struct tsr_run_pla
   }
   struct tsr_str text = TSR_STR_INIT, map = TSR_STR_INIT;
   tsr_isa_set_disasm(&set, &text);
-  tsr_mapping_print(&l->shape, &l->mapping, &map);
+  tsr_run_layer_print(l, &map);
   if (ctx->json) {
     tsr_str_add(out, first ? "{\"name\": " : ", {\"name\": ");
     tsr_str_add_json(out, l->op->name);

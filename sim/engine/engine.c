@@ -202,6 +202,7 @@ enum tsr_status tsr_engine_create(const struct tsr_machine *m,
   e->machine = m;
   e->trace = o && o->trace;
   e->values = o ? o->values : NULL;
+  e->seed = o ? o->seed : 0;
   e->env = (struct tsr_env){.engine = e,
                             .clock_hz = m->clock_hz,
                             .now_fs = env_now,
@@ -224,6 +225,7 @@ static void free_unit(struct tsri_unit *u) {
   for (int f = 0; f < TSR_TICKETS_MAX; f++) {
     tsr_mem_free(u->flight[f].part);
     tsr_mem_free(u->flight[f].data);
+    tsr_mem_free(u->flight[f].index);
   }
   tsr_mem_free(u->lane);
 }

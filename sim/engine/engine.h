@@ -97,7 +97,13 @@ struct tsr_engine_options {
   bool trace;           /* collect segments */
   const char *vcd_path; /* unit states as a VCD (0 idle, 1 working, 2 waiting); NULL: none */
   struct tsr_values *values; /* bits move too (borrowed); NULL: timing alone */
+  uint64_t seed;             /* of what is drawn where there are no values: indices */
 };
+
+/* An index below `below` that stands at an address of memory where no values say which: all
+ * are equally likely.  Who puts indices into the image takes them from here too, so that
+ * they are the same with values and without. */
+uint64_t tsr_engine_index(uint64_t seed, uint64_t address, uint64_t below);
 
 struct tsr_engine;
 enum tsr_status tsr_engine_create(const struct tsr_machine *m,

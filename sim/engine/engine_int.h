@@ -71,8 +71,18 @@ struct tsri_operand {
   uint64_t feed[TSR_ISA_DIMS][TSR_AXIS_COUNT + 1]; /* delta by dimension and axis */
 };
 
+/* The indices of a gather or scatter: a list of integers in a scratchpad, read when the
+ * request starts.  Without values they are what tsr_engine_index makes of the addresses in
+ * memory that the list was loaded from. */
+struct tsri_list {
+  uint64_t n; /* 0: the request has none */
+  uint64_t memory, memory_elem; /* of the first in memory, bytes from one to the next */
+  uint64_t below;               /* elements of dimension 0 */
+};
+
 /* What the values of a request need beyond its timing. */
 struct tsri_data {
+  struct tsri_list list;               /* its place is a */
   struct tsri_operand a, b, c;         /* a load or store: its place is c */
   struct tsri_operand meta;            /* of a sparse b: which products it keeps */
   int tensor_fmt;                      /* of the DRAM side */
@@ -87,6 +97,7 @@ struct tsri_op { /* one entry of a unit's queue */
   uint32_t n;
   size_t pc;
   struct tsr_req req;
+  struct tsri_list list;
   struct tsri_data *data; /* owned, with values only */
 };
 
@@ -110,11 +121,22 @@ struct tsri_loop {
   size_t body; /* pc after the loop instruction */
 };
 
+/* What a load brought to a scratchpad: where in memory it begins. */
+struct tsri_loaded {
+  int buf;
+  uint32_t elem, memory_elem;
+  uint64_t addr, bytes, memory;
+};
+enum { TSRI_LOADED = 16 };
+
 /* The instruction stream's state. */
 struct tsri_issue {
   const struct tsr_program *p;
   struct tsr_instance *buffer[TSR_ISA_BUFS]; /* requests name them; NULL: an estimate */
   uint64_t buffer_bytes[TSR_ISA_BUFS];
+  /* The same of the program's other cores, for loads to all; its first core alone has them. */
+  struct tsr_instance *const *others[TSR_ISA_BUFS];
+  uint32_t n_others;
   uint64_t buffer_from[TSR_ISA_BUFS]; /* where it begins in its memory */
   uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
@@ -126,6 +148,8 @@ struct tsri_issue {
   struct tsri_axis axis[TSR_AXIS_COUNT];
   struct tsri_loop loop[TSR_ISA_LOOPS];
   uint32_t sem_init[TSR_ISA_SEMS];
+  struct tsri_loaded loaded[TSRI_LOADED]; /* a ring of the latest loads */
+  uint64_t n_loaded;
 };
 
 /* What a request touches that is not there. */
@@ -175,6 +199,8 @@ struct tsri_flight {
   bool gated;                                       /* its gate is closed yet */
   size_t pc;
   struct tsri_data *data; /* owned */
+  uint64_t *index;        /* owned; of a gather or scatter */
+  size_t cap_index;
   int n_signals;
   struct {
     int sem, when, to;
@@ -237,6 +263,7 @@ struct tsri_running {
   uint32_t cores_done;
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
+  struct tsr_instance **others; /* owned; buffers a of all cores but the first, then b, c */
   uint64_t barrier[TSR_ISA_UNITS]; /* generations */
   uint32_t arrived[TSR_ISA_UNITS];
 };
@@ -244,6 +271,7 @@ struct tsri_running {
 struct tsr_engine {
   const struct tsr_machine *machine;
   struct tsr_values *values;
+  uint64_t seed;
   struct tsr_sc_sim *sim;
   struct tsr_agenda *agenda;
   struct tsr_env env;
@@ -303,5 +331,7 @@ enum tsr_status tsri_values_open(struct tsri_flight *f, struct tsr_err *err);
 /* Its operands were read for the last time: what it computes is computed. */
 enum tsr_status tsri_values_consumed(struct tsri_flight *f, struct tsr_err *err);
 enum tsr_status tsri_values_done(struct tsri_flight *f, struct tsr_err *err);
+/* The indices of a gather or scatter that starts, from the scratchpad. */
+enum tsr_status tsri_values_index(struct tsri_flight *f, struct tsr_err *err);
 
 #endif

@@ -314,16 +314,50 @@ static void check_memory(const struct tsri_issue *is, const struct tsri_operand 
              end > UINT64_MAX ? UINT64_MAX : (uint64_t)end, is->memory_bytes);
 }
 
+/* Where in memory a list in a scratchpad was loaded from; 0 when no load brought it. */
+static uint64_t loaded_from(const struct tsri_issue *is, const struct tsri_operand *o,
+                            uint64_t *step) {
+  uint64_t known = tsr_min_u64(is->n_loaded, TSRI_LOADED);
+  *step = o->elem;
+  for (uint64_t i = 1; i <= known; i++) {
+    const struct tsri_loaded *l = &is->loaded[(is->n_loaded - i) % TSRI_LOADED];
+    if (l->buf != o->buf || o->addr < l->addr || o->addr >= l->addr + l->bytes) continue;
+    *step = l->memory_elem;
+    return l->memory + (o->addr - l->addr) / l->elem * l->memory_elem;
+  }
+  return 0;
+}
+
+/* Dimension 0 as listed: none of it is clipped, and the list says where it lies. */
+static void listed(const struct tsri_issue *is, const struct tsr_inst *in, struct tsri_data *d,
+                   struct tsri_fault *fault) {
+  struct tsri_operand *o = &d->c;
+  uint64_t elems = o->count[0] = o->box.extent[0];
+  o->first[0] = 0;
+  for (int i = 1; i < TSR_ISA_DIMS; i++)
+    if (!tsr_mul_u64(elems, o->count[i], &elems)) elems = UINT64_MAX;
+  set_place(is, (int)in->f[1], elems, o, fault);
+  set_place(is, (int)in->f[2], o->count[0], &d->a, fault);
+  d->list = (struct tsri_list){.n = o->count[0], .below = o->box.size[0]};
+  d->list.memory = loaded_from(is, &d->a, &d->list.memory_elem);
+}
+
 static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
                          struct tsr_xfer_req *x, struct tsri_data *d,
                          struct tsri_fault *fault) {
-  operand(is, (int)in->f[0], (int)in->f[1], &d->c, fault);
+  bool list = in->op == TSR_ISA_GATHER || in->op == TSR_ISA_SCATTER;
+  struct tsri_fault none = {0};
+  operand(is, (int)in->f[0], (int)in->f[1], &d->c, list ? &none : fault);
+  if (list) listed(is, in, d, fault);
   d->tensor_fmt = is->tensor[in->f[0]].fmt;
   check_memory(is, &d->c, fault);
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
   *x = (struct tsr_xfer_req){.box = d->c.box,
                              .buffer = is->buffer[d->c.buf],
                              .local_addr = is->buffer_from[d->c.buf] + d->c.addr};
+  if (in->op != TSR_ISA_LOAD || in->f[2] != TSR_TO_ALL) return;
+  x->others = is->others[d->c.buf];
+  x->n_others = is->n_others;
 }
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
@@ -378,6 +412,7 @@ void tsri_issue_request(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_req *out, struct tsri_data *data, struct tsri_fault *fault) {
   data->inst = *in;
   data->a.bytes = data->b.bytes = data->c.bytes = data->meta.bytes = 0;
+  data->list.n = 0;
   switch (in->op) {
   case TSR_ISA_MM: request_mm(is, in, &out->mm, data, fault); break;
   case TSR_ISA_PRELOAD: request_preload(is, in, &out->mm, data, fault); break;
@@ -416,6 +451,19 @@ static void end_loop(struct tsri_issue *is, struct tsri_loop *l) {
     l->index = 0;
 }
 
+/* What the latest loads brought, for lists of indices. */
+static void note_load(struct tsri_issue *is, const struct tsri_operand *o) {
+  struct tsri_loaded *l = &is->loaded[is->n_loaded++ % TSRI_LOADED];
+  *l = (struct tsri_loaded){.buf = o->buf,
+                            .elem = o->elem,
+                            .memory_elem = o->box.elem_bytes,
+                            .addr = o->addr,
+                            .bytes = o->bytes,
+                            .memory = o->box.base_bytes};
+  for (uint32_t i = 0; i < o->box.rank; i++)
+    l->memory += o->first[i] * o->box.stride_bytes[i];
+}
+
 bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data *data,
                      int *unit, struct tsri_fault *fault) {
   for (;;) {
@@ -451,6 +499,8 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
       op->kind = TSRI_OP_REQ;
       is->idle = 0;
       tsri_issue_request(is, in, &op->req, data, fault);
+      op->list = data->list;
+      if (in->op == TSR_ISA_LOAD) note_load(is, &data->c);
       *unit = tsri_issue_unit(in->op);
       return true;
     }

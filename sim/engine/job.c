@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/base/log.h"
+#include "sim/base/mem.h"
 #include "sim/engine/engine_int.h"
 
 /* ---- counters ---- */
@@ -81,6 +82,18 @@ static void add_core(struct tsr_engine *e, uint32_t id, struct tsr_layer_result 
   }
 }
 
+/* Bytes that the DRAM has moved for the job's cores so far: others are at work too.  Where it
+ * does not tell them apart, for all. */
+static uint64_t dram_bytes(const struct tsr_engine *e, const struct tsr_job *j, bool write) {
+  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
+  const struct tsr_memory_ops *ops = dram->ops->memory;
+  if (!ops->core_bytes) return counter(dram, write ? "write_bytes" : "read_bytes");
+  uint64_t sum = 0;
+  for (uint32_t c = j->first_core; c < j->first_core + j->n_cores; c++)
+    sum += ops->core_bytes(dram->state, c, write);
+  return sum;
+}
+
 static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
                     struct tsr_layer_result *out) {
   *out = (struct tsr_layer_result){.start_cycles = r->start_cycle,
@@ -89,9 +102,8 @@ static void collect(struct tsr_engine *e, struct tsri_running *r, uint64_t end,
   uint64_t latest = 0;
   for (uint32_t i = 0; i < r->job->n_cores; i++)
     add_core(e, r->job->first_core + i, out, &latest);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
-  out->dram_read_bytes = counter(dram, "read_bytes") - r->dram_mark[0];
-  out->dram_write_bytes = counter(dram, "write_bytes") - r->dram_mark[1];
+  out->dram_read_bytes = dram_bytes(e, r->job, false) - r->dram_mark[0];
+  out->dram_write_bytes = dram_bytes(e, r->job, true) - r->dram_mark[1];
   out->units = e->unit_results;
   out->n_segments = r->segments.n;
   out->segments = r->segments.list;
@@ -144,18 +156,35 @@ static void start_core(struct tsr_engine *e, struct tsri_running *r, uint32_t i)
     c->issue.buffer_from[TSR_BUF_B] = bytes[TSR_BUF_A];
     c->issue.buffer_from[TSR_BUF_C] = bytes[TSR_BUF_A] + bytes[TSR_BUF_B];
   }
+  if (i) return;
+  c->issue.n_others = r->job->n_cores - 1;
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    c->issue.others[b] = r->others + (size_t)b * c->issue.n_others;
+}
+
+static enum tsr_status find_others(struct tsr_engine *e, struct tsri_running *r) {
+  const struct tsr_machine *m = e->machine;
+  size_t n = r->job->n_cores - 1, at = 0;
+  r->others = tsr_mem_array(TSR_ISA_BUFS * n + 1, sizeof(struct tsr_instance *));
+  if (!r->others) return tsr_err_nomem(e->err);
+  for (int b = 0; b < TSR_ISA_BUFS; b++)
+    for (uint32_t i = 1; i <= n; i++) {
+      int piece = m->unified ? TSR_SLOT_SRAM_A : TSR_SLOT_SRAM_A + b;
+      r->others[at++] = &e->inst[tsr_machine_slot(m, r->job->first_core + i, piece)];
+    }
+  return TSR_OK;
 }
 
 static void begin(void *arg) {
   struct tsri_running *r = arg;
   struct tsr_engine *e = r->engine;
   size_t index = (size_t)(r - e->job);
-  const struct tsr_instance *dram = &e->inst[TSR_SLOT_DRAM];
   r->start_cycle = tsri_engine_cycle(e);
   r->start_events = tsr_agenda_events(e->agenda) - 1; /* this one is its own */
-  r->dram_mark[0] = counter(dram, "read_bytes");
-  r->dram_mark[1] = counter(dram, "write_bytes");
+  r->dram_mark[0] = dram_bytes(e, r->job, false);
+  r->dram_mark[1] = dram_bytes(e, r->job, true);
   enum tsr_status st = e->hooks->begin ? e->hooks->begin(e->hooks->arg, index, e->err) : TSR_OK;
+  if (!st) st = find_others(e, r);
   if (st) {
     tsri_engine_fail(e, st);
     return;
@@ -226,7 +255,9 @@ static void finish(struct tsr_engine *e, struct tsri_running *r) {
   e->jobs_over++;
   for (uint32_t i = 0; i < j->n_cores; i++) e->core[j->first_core + i].job = NULL;
   tsr_mem_free(r->segments.list);
+  tsr_mem_free(r->others);
   r->segments = (struct tsri_segments){0};
+  r->others = NULL;
   for (size_t i = index + 1; i < e->n_jobs; i++)
     for (size_t a = 0; a < e->job[i].job->n_after; a++)
       if (e->job[i].job->after[a] == index) e->job[i].left_after--;
@@ -318,7 +349,10 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
     if (!st) st = tsr_agenda_status(e->agenda);
     if (!st && e->jobs_over < n) st = deadlock(e, err);
   }
-  for (size_t i = 0; e->job && i < n; i++) tsr_mem_free(e->job[i].segments.list);
+  for (size_t i = 0; e->job && i < n; i++) {
+    tsr_mem_free(e->job[i].segments.list);
+    tsr_mem_free(e->job[i].others);
+  }
   tsr_mem_free(e->job);
   e->job = NULL;
   return st;

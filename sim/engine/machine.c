@@ -15,7 +15,7 @@
 
 struct root {
   uint64_t version, clock, cores;
-  int split;
+  int split, attention;
   char name[TSR_PARAM_NAME_MAX];
 };
 struct tile_own {
@@ -24,13 +24,15 @@ struct tile_own {
   char a[TSR_PARAM_TEXT_MAX], b[TSR_PARAM_TEXT_MAX], acc[TSR_PARAM_TEXT_MAX],
       out[TSR_PARAM_TEXT_MAX], mma[TSR_PARAM_TEXT_MAX];
   char rules[TSR_PARAM_TEXT_MAX];
-  uint64_t rate[17], other, promote;
+  char scale[TSR_PARAM_TEXT_MAX];
+  uint64_t rate[17], other, promote, group;
 };
 struct sram_own {
   bool unified;
 };
 struct noc_own {
   int kind;
+  bool multicast;
 };
 struct dram_own {
   int model;
@@ -88,6 +90,14 @@ static const struct tsr_param root_rows[] = {
      .uncertainty = "exact",
      .doc = "what a layer's cores divide among them",
      .src = "SRC:assumed"},
+    {.key = "attention",
+     .type = TSR_PARAM_ENUM,
+     .names = tsr_attention_names,
+     .def = "tiled",
+     .offset = offsetof(struct root, attention),
+     .uncertainty = "exact",
+     .doc = "how an attention is done: scores stay on the chip, or go to memory and back",
+     .src = "SRC:dao2022"},
     {.key = NULL}};
 static const struct tsr_param tile_rows[] = {
     {.key = "kind",
@@ -107,6 +117,10 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
+    COUNT_ROW("group", tile_own, group, 0, 1u << 30, "0",
+              "products along k that share a scale of the weights, one for each column: the "
+              "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
+    TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",
@@ -134,8 +148,8 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("rates.other", tile_own, other, 0, 16, "0",
               "the same for formats by description, such as e5m3; 0: not executed"),
     TEXT_ROW("rates.rules", tile_own, rules, "",
-             "rates that depend on more, first match first: A*B+ACC>OUT=RATE, a part `any` or "
-             "left out fits all, `sparse` behind OUT for 2:4 weights; separated by commas"),
+             "rates that depend on more, first match first: A.B[.ACC[.OUT]][.sparse]=RATE,..., "
+             "sparse for 2:4 weights, a part `any` fits all"),
     {.key = NULL}};
 static const struct tsr_param dram_rows[] = {{.key = "model",
                                               .type = TSR_PARAM_ENUM,
@@ -162,6 +176,14 @@ static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .offset = offsetof(struct noc_own, kind),
                                              .uncertainty = "exact",
                                              .doc = "interconnect between cores and memory",
+                                             .src = "SRC:assumed"},
+                                            {.key = "multicast",
+                                             .type = TSR_PARAM_BOOL,
+                                             .def = "true",
+                                             .offset = offsetof(struct noc_own, multicast),
+                                             .uncertainty = "exact",
+                                             .doc = "what all cores of a layer need comes from "
+                                                    "memory once, where there is an interconnect",
                                              .src = "SRC:assumed"},
                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {
@@ -545,10 +567,15 @@ static enum tsr_status expand(struct reading *r) {
   m->clock_hz = root->clock;
   m->cores = root->cores;
   m->split = (enum tsr_split_kind)root->split;
+  m->attention = (enum tsr_attention)root->attention;
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
+  m->group = tile->group;
+  memcpy(m->format_scale, tile->scale, sizeof m->format_scale);
+  const struct noc_own *noc = own_of(r, SEC_NOC);
+  m->multicast = noc->kind && noc->multicast;
   m->unified = ((const struct sram_own *)own_of(r, SEC_SRAM))->unified;
   memcpy(m->format_a, tile->a, sizeof m->format_a);
   memcpy(m->format_b, tile->b, sizeof m->format_b);

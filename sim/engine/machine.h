@@ -11,6 +11,7 @@
 #ifndef TSR_SIM_ENGINE_MACHINE_H
 #define TSR_SIM_ENGINE_MACHINE_H
 
+#include "kernels/lower/op.h"
 #include "kernels/mapping/mapping.h"
 #include "models/registry.h"
 #include "sim/base/str.h"
@@ -60,7 +61,11 @@ struct tsr_machine {
   uint64_t max_events, max_cycles;
   uint64_t cores, tiles;     /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
+  enum tsr_attention attention;
+  bool multicast;   /* a load may bring the same bytes to all cores of a layer */
   bool unified;     /* scratchpads b and c are parts of a: their own instances are idle */
+  uint64_t group;   /* products along k that share a scale of the weights, 0: none do */
+  char format_scale[TSR_PARAM_TEXT_MAX];
   uint64_t promote; /* products along k between promotions, 0: none */
   size_t n_rates;   /* formats the tile executes, products per element and cycle */
   struct {

@@ -1,4 +1,4 @@
-/* Rates of the tile by formats: `fp8_e4m3*fp8_e4m3+fp32>fp16 sparse = 4, …`. */
+/* Rates of the tile by formats: `fp8_e4m3.fp8_e4m3.fp32.fp16.sparse=4,…`. */
 #include <ctype.h>
 #include <string.h>
 
@@ -11,72 +11,74 @@ struct reader {
   struct tsr_err *err;
 };
 
-static void skip(struct reader *r) {
-  while (*r->p == ' ') r->p++;
-}
-
 static enum tsr_status wrong(const struct reader *r, const char *expected) {
-  static const char what[] =
-      "tile.rates.rules: expected %s at '%s'; a rule is A*B+ACC>OUT sparse=RATE";
+  static const char what[] = "tile.rates.rules: expected %s at '%s'; a rule is "
+                             "A.B[.ACC[.OUT]][.sparse]=RATE, a part may be `any`";
   if (r->node) return tsr_err_at(r->err, TSR_INPUT, &r->node->pos, what, expected, r->p);
   return tsr_err_set(r->err, TSR_INPUT, what, expected, r->p);
 }
 
-/* A format's name, NULL for `any`. */
-static enum tsr_status read_name(struct reader *r, const char **out) {
-  skip(r);
+static bool take(struct reader *r, char c) {
+  if (*r->p != c) return false;
+  r->p++;
+  return true;
+}
+
+/* A format's name, NULL for `any`; *sparse: it was that word. */
+static enum tsr_status read_name(struct reader *r, const char **out, bool *sparse) {
   const char *from = r->p;
   while (isalnum((unsigned char)*r->p) || *r->p == '_' || *r->p == ':') r->p++;
   if (r->p == from) return wrong(r, "a format or `any`");
   char *name = tsr_arena_printf(r->m->arena, "%.*s", (int)(r->p - from), from);
   if (!name) return tsr_err_nomem(r->err);
-  *out = strcmp(name, "any") ? name : NULL;
-  skip(r);
+  *sparse = !strcmp(name, "sparse");
+  *out = strcmp(name, "any") && !*sparse ? name : NULL;
   return TSR_OK;
 }
 
-static bool take(struct reader *r, const char *token) {
-  size_t n = strlen(token);
-  if (strncmp(r->p, token, n) != 0) return false;
-  r->p += n;
-  skip(r);
-  return true;
-}
-
-static enum tsr_status read_rule(struct reader *r, struct tsr_machine_rate_rule *out) {
-  enum tsr_status st = read_name(r, &out->a);
-  if (!st && !take(r, "*")) st = wrong(r, "`*`");
-  if (!st) st = read_name(r, &out->b);
-  if (!st && take(r, "+")) st = read_name(r, &out->acc);
-  if (!st && take(r, ">")) st = read_name(r, &out->out);
-  if (!st) out->sparse = take(r, "sparse");
-  if (!st && !take(r, "=")) st = wrong(r, "`=`");
-  if (st) return st;
+static enum tsr_status read_rate(struct reader *r, uint32_t *out) {
   unsigned rate = 0;
   const char *from = r->p;
   while (isdigit((unsigned char)*r->p) && rate <= 16)
     rate = rate * 10 + (unsigned)(*r->p++ - '0');
   if (r->p == from || rate > 16) return wrong(r, "a rate of 0 to 16");
-  out->rate = rate;
-  skip(r);
+  *out = rate;
   return TSR_OK;
+}
+
+static enum tsr_status read_rule(struct reader *r, struct tsr_machine_rate_rule *out) {
+  const char **const parts[] = {&out->a, &out->b, &out->acc, &out->out, NULL};
+  size_t n = 0;
+  do {
+    const char *name;
+    const char *at = r->p;
+    enum tsr_status st = read_name(r, &name, &out->sparse);
+    if (st) return st;
+    if (out->sparse) break;
+    if (!parts[n]) {
+      r->p = at;
+      return wrong(r, "`sparse` or `=`");
+    }
+    *parts[n++] = name;
+  } while (take(r, '.'));
+  if (n < 2) return wrong(r, "formats of both operands");
+  return take(r, '=') ? read_rate(r, &out->rate) : wrong(r, "`=`");
 }
 
 enum tsr_status tsri_rates_read(struct tsr_machine *m, const char *text,
                                 const struct tsr_node *node, struct tsr_err *err) {
   struct reader r = {m, text, text, node, err};
   size_t cap = 1;
-  for (const char *c = text; *c; c++) cap += *c == ',';
+  for (const char *c = text; *c; c++) cap += *c == ',' || *c == ';';
   m->n_rules = 0;
   m->rules = tsr_arena_array(m->arena, cap, sizeof *m->rules);
   if (!m->rules) return tsr_err_nomem(err);
-  skip(&r);
   if (!*r.p) return TSR_OK;
   do {
     enum tsr_status st = read_rule(&r, &m->rules[m->n_rules]);
     if (st) return st;
     m->n_rules++;
-  } while (take(&r, ","));
+  } while (take(&r, ',') || take(&r, ';'));
   return *r.p ? wrong(&r, "`,` or the end") : TSR_OK;
 }
 

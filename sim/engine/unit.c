@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "sim/base/log.h"
+#include "sim/base/rng.h"
 #include "sim/engine/engine_int.h"
 
 enum { VCD_IDLE, VCD_WORKING, VCD_WAITING };
@@ -174,6 +175,23 @@ static struct tsri_flight *free_flight(struct tsri_unit *u) {
   TSR_BUG("more requests in flight than tickets");
 }
 
+uint64_t tsr_engine_index(uint64_t seed, uint64_t address, uint64_t below) {
+  enum { STREAM = 0x696478 }; /* apart from those of operands */
+  return tsr_rng_u64(seed, (uint64_t)STREAM << 32, address) % below;
+}
+
+/* The list of a gather or scatter, which stays where it is while the request is at work. */
+static enum tsr_status resolve(struct tsri_flight *f, const struct tsri_op *op) {
+  const struct tsri_list *l = &op->list;
+  struct tsr_engine *e = f->unit->core->e;
+  if (!tsr_mem_grow((void **)&f->index, &f->cap_index, l->n, sizeof *f->index))
+    return tsr_err_nomem(e->err);
+  if (e->values) return tsri_values_index(f, e->err);
+  for (uint64_t i = 0; i < l->n; i++)
+    f->index[i] = tsr_engine_index(e->seed, l->memory + i * l->memory_elem, l->below);
+  return TSR_OK;
+}
+
 static void start(struct tsri_unit *u, const struct tsri_op *op) {
   struct tsri_flight *f = free_flight(u);
   tsr_mem_free(f->data);
@@ -192,11 +210,14 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
   u->ready = false;
   show(u);
   if (u->core->e->values) checked(f, tsri_values_begin(f, u->core->e->err));
+  bool list = op->kind == TSRI_OP_REQ && op->list.n;
+  if (list) checked(f, resolve(f, op));
   for (unsigned i = 0; i < u->n_lanes; i++) {
     struct tsri_part *p = &f->part[i];
     p->ticket = (struct tsr_ticket){on_accepted, on_consumed, on_done, {0}};
     p->flight = f;
     p->req = op->req;
+    if (list) p->req.xfer.index = f->index;
     if (u->id == TSR_UNIT_TILE) {
       p->req.mm.gated = f->gated;
       if (u->n_lanes > 1) cut(u, &p->req.mm, i);
@@ -325,6 +346,20 @@ static void report_fault(struct tsri_core *c, size_t pc, const struct tsri_fault
   tsri_engine_fail(e, st);
 }
 
+/* A load to all cores is their first one's: what the others may not ask for. */
+static bool loads_for_others(struct tsri_core *c) {
+  const struct tsr_inst *in = &c->issue.p->inst[c->pending.pc];
+  const struct tsr_job *j = c->job->job;
+  if (in->op != TSR_ISA_LOAD || in->f[2] == TSR_TO_OWN) return false;
+  if (in->f[2] == TSR_TO_ALL && (c->id == j->first_core)) return false;
+  tsri_engine_fail(c->e, tsr_err_set(c->e->err, TSR_SIM,
+                                     "layer '%s', core %u, instruction %zu: a load for other "
+                                     "cores; only core %u, the program's first, loads for all",
+                                     tsri_engine_job_name(c), c->id, c->pending.pc,
+                                     j->first_core));
+  return true;
+}
+
 /* The next entry of the program; false when there is none (any more). */
 static bool fetch(struct tsri_core *c) {
   struct tsr_engine *e = c->e;
@@ -335,6 +370,7 @@ static bool fetch(struct tsri_core *c) {
     report_fault(c, c->pending.pc, &fault);
     return false;
   }
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c)) return false;
   if (c->pending_unit < 0 || c->pending.kind != TSRI_OP_REQ || !e->values) return true;
   c->pending.data = tsr_mem_alloc(sizeof data);
   if (c->pending.data)

@@ -256,12 +256,35 @@ enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
   uint32_t core = f->unit->core->id;
   const struct tsri_data *d = f->data;
   enum tsr_status st = TSR_OK;
-  if (is_store(f)) return hold(f, core, &d->c, false, err);
+  if (is_store(f)) {
+    st = hold(f, core, &d->c, false, err);
+    return !st && d->a.bytes ? hold(f, core, &d->a, false, err) : st;
+  }
   if (d->a.bytes) st = hold(f, core, &d->a, false, err);
   if (!st && d->b.bytes) st = hold(f, core, &d->b, writes_b(f), err);
   if (!st && d->meta.bytes) st = hold(f, core, &d->meta, false, err);
   if (!st && !f->gated) st = hold_results(f, err);
   return st;
+}
+
+enum tsr_status tsri_values_index(struct tsri_flight *f, struct tsr_err *err) {
+  const struct tsri_data *d = f->data;
+  const struct tsri_bytes *pad = &scratch_of(f, f->unit->core->id)->buf[d->a.buf];
+  uint64_t hole;
+  for (uint64_t i = 0; i < d->list.n; i++) f->index[i] = 0;
+  if (!tsri_bytes_written(pad, d->a.addr, d->a.bytes, &hole))
+    return tsri_values_wrong(f, err, "reads byte %" PRIu64 " of scratchpad %s, never written",
+                             hole, tsr_isa_buf_names[d->a.buf]);
+  for (uint64_t i = 0; i < d->list.n; i++) {
+    uint64_t index = tsri_code_get(pad->data + d->a.addr + i * d->a.elem, d->a.elem);
+    if (index >= d->list.below)
+      return tsri_values_wrong(f, err,
+                               "index %" PRIu64 " of its list is %" PRIu64
+                               "; expected one below %" PRIu64 ", the size of dimension 0",
+                               i, index, d->list.below);
+    f->index[i] = index;
+  }
+  return TSR_OK;
 }
 
 enum tsr_status tsri_values_open(struct tsri_flight *f, struct tsr_err *err) {

@@ -34,7 +34,7 @@ static enum tsr_status find_format(struct tsr_run_plan *p, const char *name, con
   for (size_t i = 0; !*out && i < p->n_formats; i++)
     if (!strcmp(p->formats[i].name, name)) *out = &p->formats[i];
   if (*out) return TSR_OK;
-  TSR_CHECK(p->n_formats < TSR_RUN_FORMATS_MAX); /* four roles of one machine */
+  TSR_CHECK(p->n_formats < TSR_RUN_FORMATS_MAX); /* five roles of one machine */
   enum tsr_status st = tsr_format_parse(name, &p->formats[p->n_formats], err);
   if (st) {
     tsr_err_hint(err, "it stands in tile.formats.%s", role);
@@ -51,6 +51,44 @@ static enum tsr_status check_unit(const struct tsr_machine *m,
   return tsr_mma_resolve(m->mma, l->a, l->b, l->acc, &store, &unit, err);
 }
 
+/* An element takes whole bytes in memory, whatever its bits. */
+static uint32_t bytes_of(const struct tsr_format *f) {
+  return (uint32_t)tsr_ceil_div(f->bits, 8);
+}
+
+/* Weights with scales: sums of a tile of k are multiplied in place, in fp32; products of a
+ * weight and its scale must be exact there, so that figures have something to be held
+ * against. */
+static enum tsr_status choose_scales(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                                     uint32_t rate, struct tsr_err *err) {
+  l->format_scale = p->machine->format_scale;
+  l->rate = rate;
+  enum tsr_status st = find_format(p, l->format_scale, "scale", &l->scale, err);
+  if (st) return st;
+  const struct tsr_format *s = l->scale;
+  unsigned bits = (l->b->is_int ? l->b->bits : l->b->man_bits + 1u) + s->man_bits + 1u;
+  if (s->is_int || s->exp_bits < 5 || s->exp_bits > 8 || bits > 24)
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "a scale in %s of weights in %s: expected a floating-point format of 5 to "
+        "8 exponent bits, with the weights at most 24 significant bits",
+        l->format_scale, l->format_b);
+  if (bytes_of(l->acc) != 4 || l->out->is_int)
+    return tsr_err_set(err, TSR_INPUT,
+                       "tile.group scales sums of 4 bytes and stores floating-point results; "
+                       "got %s and %s",
+                       l->format_acc, l->format_out);
+  return check_unit(p->machine, l, err);
+}
+
+/* Where no tile is at work, sums and temporaries are the vector unit's. */
+static const char *datapath(const struct tsr_run_layer_plan *l) {
+  const char *const names[] = {l->format_a, l->format_b, l->format_out};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (!strcmp(names[i], "fp64")) return "fp64";
+  return "fp32";
+}
+
 static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
                                       struct tsr_err *err) {
   const struct tsr_machine *m = p->machine;
@@ -59,11 +97,13 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   l->format_b = or_else(op->format_b, m->format_b);
   l->format_acc = or_else(op->format_acc, m->format_acc);
   l->format_out = or_else(op->format_out, m->format_out);
+  bool macs = tsr_op_kind_info(op->kind)->has_macs;
+  if (!macs) l->format_acc = datapath(l);
   enum tsr_status st = find_format(p, l->format_a, "a", &l->a, err);
   if (!st) st = find_format(p, l->format_b, "b", &l->b, err);
   if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
   if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
-  if (st) return st;
+  if (st || !macs) return st;
   uint64_t rate =
       tsr_machine_rate(m, l->format_a, l->format_b, l->format_acc, l->format_out, false);
   if (!rate)
@@ -73,11 +113,13 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                        "tile.rates.rules",
                        l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
                        l->format_b);
+  if (m->group && tsr_op_b_is_weight(op)) return choose_scales(p, l, (uint32_t)rate, err);
   if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
-    return tsr_err_set(err, TSR_INPUT,
-                       "tile.promote adds sums in fp32, which does not hold those in %s; expected "
-                       "a floating-point accumulator within fp32, or tile.promote 0",
-                       l->format_acc);
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "tile.promote adds sums in fp32, which does not hold those in %s; expected "
+        "a floating-point accumulator within fp32, or tile.promote 0",
+        l->format_acc);
   l->rate = (uint32_t)rate;
   l->shift = tsri_operand_shift(l);
   return check_unit(m, l, err);
@@ -85,23 +127,19 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
 
 /* ---- shapes ---- */
 
-/* An element takes whole bytes in memory, whatever its bits. */
-static uint32_t bytes_of(const struct tsr_format *f) {
-  return (uint32_t)tsr_ceil_div(f->bits, 8);
-}
-
 static void shape_of(struct tsr_run_layer_plan *l) {
   const struct tsr_op *op = l->op;
   struct tsr_shape *s = &l->shape;
+  s->a_bytes = bytes_of(l->a);
+  s->b_bytes = bytes_of(l->b);
+  s->acc_bytes = bytes_of(l->acc);
+  s->out_bytes = bytes_of(l->out);
+  if (!tsri_is_product(op)) return;
   for (int x = 0; x < TSR_AXIS_COUNT; x++) s->size[x] = 1;
   s->size[TSR_AXIS_G] = op->count;
   s->size[TSR_AXIS_N] = op->n;
   s->size[TSR_AXIS_OW] = op->m;
   s->size[TSR_AXIS_C] = op->k;
-  s->a_bytes = bytes_of(l->a);
-  s->b_bytes = bytes_of(l->b);
-  s->acc_bytes = bytes_of(l->acc);
-  s->out_bytes = bytes_of(l->out);
   if (!op->has_conv) return;
   const struct tsr_conv *c = &op->conv;
   s->conv = true;
@@ -124,16 +162,28 @@ static void shape_of(struct tsr_run_layer_plan *l) {
 /* ---- placement ---- */
 
 struct sizes {
-  uint64_t a, b, c;
+  uint64_t a, b, c, extra[2];
 };
 
 static uint64_t align_up(uint64_t v) {
   return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN;
 }
 
-static enum tsr_status bytes_of_tensors(const struct tsr_run_layer_plan *l, struct sizes *z,
+static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
+                                        const struct tsr_run_layer_plan *l, struct sizes *z,
                                         struct tsr_err *err) {
   const struct tsr_shape *s = &l->shape;
+  *z = (struct sizes){0};
+  if (!tsri_is_product(l->op)) {
+    uint64_t bytes[TSR_LOWER_TENSORS];
+    enum tsr_status st = tsri_op_sizes(p, l, bytes, err);
+    if (!st)
+      *z = (struct sizes){bytes[TSR_LOWER_A],
+                          bytes[TSR_LOWER_B],
+                          bytes[TSR_LOWER_OUT],
+                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1]}};
+    return st;
+  }
   /* Room for the arithmetic on strides and tiles that follows. */
   const uint64_t limit = UINT64_MAX >> 8;
   if (tsr_op_elems(l->op, &z->a, &z->b, &z->c) && tsr_mul_u64(z->a, s->a_bytes, &z->a) &&
@@ -162,6 +212,12 @@ static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64
                     l->op->name);
 }
 
+static bool scale_bytes_of(const struct tsr_run_layer_plan *l, uint64_t *bytes) {
+  *bytes = 0;
+  return !l->scale || (tsr_mul_u64(tsri_run_scales(l), bytes_of(l->scale), bytes) &&
+                       *bytes < UINT64_MAX >> 8);
+}
+
 /* All weights stay in memory; activations share regions, one for each of the layers that
  * may run at the same time, as large as the largest that uses it. */
 static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
@@ -173,15 +229,23 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     struct sizes z;
-    st = bytes_of_tensors(l, &z, err);
+    st = bytes_of_tensors(p, l, &z, err);
     if (st) break;
     uint64_t parts;
     st = bytes_of_parts(l, z.c / l->shape.out_bytes, &parts, err);
     if (st) break;
+    uint64_t scales;
+    if (!scale_bytes_of(l, &scales) || !tsr_add_u64(weights, align_up(scales), &weights))
+      st = tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
+    l->scales_bytes = weights - align_up(scales);
     bool held = tsr_op_kind_b_is_weight(l->op->kind);
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
     l->parts_bytes = act;
     act += align_up(parts);
+    for (int t = 0; t < 2; t++) {
+      l->extra_bytes[t] = act;
+      act += align_up(z.extra[t]);
+    }
     l->base_bytes[TSR_BUF_A] = 0;
     l->base_bytes[TSR_BUF_C] = align_up(z.a);
     l->base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
@@ -200,6 +264,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     for (int t = 0; t < 3; t++)
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
     l->parts_bytes += weights + region[l->region];
+    for (int t = 0; t < 2; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
   if (st) return st;
@@ -281,7 +346,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .burst_bytes = load.burst_bytes,
                            .dram_bytes_per_cycle = stream_rate(m, latency),
                            .latency_cycles = latency,
-                           .promote = m->promote};
+                           .promote = m->promote,
+                           .multicast = m->multicast};
   struct tsr_unit_facts vector;
   facts_of(m, TSR_SLOT_VECTOR, &vector);
   t->lanes = vector.lanes;
@@ -298,7 +364,7 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
-    if (o->rate == l->rate && o->max_cores == l->max_cores &&
+    if (o->rate == l->rate && o->max_cores == l->max_cores && o->scale == l->scale &&
         tsr_shape_equal(&o->shape, &l->shape))
       return o;
   }
@@ -310,11 +376,15 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
   *out =
       (struct tsr_layout){.rate = l->rate,
                           .shift = l->shift,
+                          .multicast = p->machine->multicast,
                           .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
     out->parts_bytes = l->parts_bytes;
+    out->scales_bytes = l->scales_bytes;
+    out->scale_format = l->format_scale;
+    out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
   }
@@ -323,6 +393,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
 static enum tsr_status lower_core(const struct tsr_run_plan *p, size_t layer, uint32_t core,
                                   struct tsr_program *out, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = &p->layers[layer];
+  if (!tsri_is_product(l->op)) return tsri_op_lower(p, l, core, out, err);
   struct tsr_layout layout;
   layout_of(p, l, &layout);
   const struct tsr_lower_core which = {l->split, core};
@@ -366,8 +437,13 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
     target.rate = l->rate;
+    target.promote = l->scale ? p->machine->group : p->machine->promote;
+    target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
-    if (twin) {
+    bool product = tsri_is_product(l->op);
+    if (!product) {
+      st = tsri_op_map(p, l, err);
+    } else if (twin) {
       l->mapping = twin->mapping;
       l->split = twin->split;
     } else {
@@ -375,7 +451,7 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
                              &l->split, &l->mapping, err);
     }
     if (st) return st;
-    l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+    if (product) l->n_cores = (uint32_t)tsr_split_cores(&l->split);
   }
   return TSR_OK;
 }

@@ -23,8 +23,9 @@ struct recorder {
   const struct tsr_program ***program; /* by layer and core: what the jobs point to */
   uint64_t tile_macs;                  /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
-  struct tsri_full *full; /* of --numerics full */
-  double peak_time_macs;  /* Σ executed / peak of the layer, in cycles */
+  struct tsri_full *full;       /* of --numerics full … */
+  struct tsri_op_full *op_full; /* … and of layers that are no product */
+  double peak_time_macs;        /* Σ executed / peak of the layer, in cycles */
   struct tsr_err *err;
 };
 
@@ -92,18 +93,23 @@ static enum tsr_status record_texts(struct recorder *r, const struct tsr_run_lay
     out->mapping = NULL;
     return TSR_OK;
   }
-  struct tsr_str map = TSR_STR_INIT;
-  tsr_mapping_print(&l->shape, &l->mapping, &map);
+  struct tsr_str map = TSR_STR_INIT, kernel = TSR_STR_INIT;
+  tsr_run_layer_print(l, &map);
+  tsr_run_layer_kernel(r->plan, l, &kernel);
   out->mapping = map.failed ? NULL : tsr_arena_strdup(r->arena, map.p);
+  out->kernel = kernel.failed ? NULL : tsr_arena_strdup(r->arena, kernel.p);
   tsr_str_fini(&map);
-  out->kernel = tsr_arena_printf(r->arena, "%s.%s", l->shape.conv ? "conv" : "matmul",
-                                 tsr_flow_names[l->mapping.flow]);
+  tsr_str_fini(&kernel);
   out->requested_kernel = out->kernel;
   return out->mapping && out->kernel ? TSR_OK : tsr_err_nomem(r->err);
 }
 
 static enum tsr_status record_numeric(struct recorder *r, size_t i, struct tsr_run_layer *out) {
   if (r->o->numerics == TSR_NUMERICS_OFF || r->plan->alone) return TSR_OK;
+  bool product = tsri_is_product(r->plan->layers[i].op);
+  if (r->o->numerics == TSR_NUMERICS_FULL && !product)
+    return tsri_op_full_end(r->op_full, i, r->arena, &out->numeric, &out->n_numeric, r->err);
+  if (!product) return TSR_OK; /* no sampled outputs: such a layer has no long sums */
   if (r->o->numerics == TSR_NUMERICS_FULL)
     return tsri_full_end(r->full, i, r->arena, &out->numeric, &out->n_numeric, r->err);
   struct tsr_run_numeric *n = tsr_arena_alloc(r->arena, sizeof *n);
@@ -132,8 +138,10 @@ static uint64_t touched(uint64_t in, uint64_t out, uint64_t k, uint64_t stride, 
 }
 
 /* Each operand element that is used, and the result, moved once. */
-static uint64_t compulsory_bytes(const struct tsr_run_layer_plan *l) {
+static uint64_t compulsory_bytes(const struct tsr_run_plan *p,
+                                 const struct tsr_run_layer_plan *l) {
   uint64_t a, b, c;
+  if (!tsri_is_product(l->op)) return tsri_op_compulsory(p, l);
   TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c)); /* the plan has checked it */
   const struct tsr_conv *v = &l->op->conv;
   if (l->op->has_conv)
@@ -176,7 +184,7 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
                                 .dram_write_bytes = x->dram_write_bytes,
                                 .sram_read_bytes = x->sram_read_bytes,
                                 .sram_write_bytes = x->sram_write_bytes,
-                                .compulsory_bytes = compulsory_bytes(l),
+                                .compulsory_bytes = compulsory_bytes(r->plan, l),
                                 .transfers = x->transfers,
                                 .tile_active_cycles = x->active_cycles,
                                 .energy_pj = NAN};
@@ -184,12 +192,12 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
   const uint64_t *tile = x->units[x->pacing].cycles;
   out->compute_cycles = tile[TSR_STATE_BUSY] + tile[TSR_STATE_FILL] + tile[TSR_STATE_DRAIN];
   double slots = (double)x->cycles * out->peak_macs_per_cycle;
-  out->utilization = x->cycles ? (double)x->macs / slots : NAN;
+  out->utilization = slots > 0 ? (double)x->macs / slots : NAN; /* none without MACs */
   out->mapping_efficiency = x->slots ? (double)x->slots_used / (double)x->slots : NAN;
   r->active_cycles += x->active_cycles;
   r->last_end = tsr_max_u64(r->last_end, x->start_cycles + x->cycles);
   double share = (double)l->n_cores / (double)r->plan->machine->cores;
-  r->peak_time_macs += (double)x->macs / out->peak_macs_per_cycle * share;
+  if (l->rate) r->peak_time_macs += (double)x->macs / out->peak_macs_per_cycle * share;
 }
 
 static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
@@ -198,7 +206,9 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
   if (st) return st;
   for (uint32_t c = 0; c < r->plan->layers[i].n_cores; c++)
     r->program[i][c] = &r->set[i].program[c];
-  return r->full ? tsri_full_begin(r->full, i, err) : TSR_OK;
+  if (!r->full) return TSR_OK;
+  return tsri_is_product(r->plan->layers[i].op) ? tsri_full_begin(r->full, i, err)
+                                                : tsri_op_full_begin(r->op_full, i, err);
 }
 
 static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result *x,
@@ -258,7 +268,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->overlap_cycles = t->cycles - r->last_end;
   t->cycles = r->last_end;
   t->time_s = seconds(r, t->cycles);
-  t->utilization = t->cycles ? r->peak_time_macs / (double)t->cycles : NAN;
+  t->utilization = t->cycles && t->macs ? r->peak_time_macs / (double)t->cycles : NAN;
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
   t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
   if (r->plan->alone) t->inferences_per_s = NAN;
@@ -304,6 +314,13 @@ static enum tsr_status record_shared(struct recorder *r, struct tsr_run_record *
   return TSR_OK;
 }
 
+/* Of the first layer that multiplies. */
+static double first_peak(const struct recorder *r) {
+  for (size_t i = 0; i < r->plan->n_layers; i++)
+    if (r->plan->layers[i].rate) return r->layers[i].peak_macs_per_cycle;
+  return 0;
+}
+
 static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_store *store,
                                  uint64_t *run_id) {
   const struct tsr_run_options *o = r->o;
@@ -334,7 +351,7 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                .numerics = tsr_numerics_names[o->numerics],
                                .trace = tsr_trace_names[o->trace],
                                .clock_hz = (double)m->clock_hz,
-                               .peak_macs_per_cycle = r->layers[0].peak_macs_per_cycle,
+                               .peak_macs_per_cycle = first_peak(r),
                                .dram_bytes_per_s = bw == TSR_UNLIMITED ? INFINITY : (double)bw,
                                .n_inputs = n_inputs,
                                .inputs = used,
@@ -399,12 +416,16 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   if (!r->layers) return tsr_err_nomem(r->err);
   if (r->o->numerics == TSR_NUMERICS_FULL) {
     st = tsr_values_create(p->machine, &r->values, r->err);
-    if (!st && p->alone)
+    if (!st && p->alone) {
       st = tsri_program_tensors(p, r->values, r->o->seed, r->err);
-    else if (!st)
-      st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
+    } else {
+      if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
+      if (!st) st = tsri_op_full_create(p, r->values, r->o->seed, &r->op_full, r->err);
+    }
   }
-  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL, .values = r->values};
+  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
+                                  .values = r->values,
+                                  .seed = r->o->seed};
   if (!st) st = make_jobs(r, &jobs);
   if (!st) st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
   if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);
@@ -426,6 +447,7 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   st = simulate(&r, store, run_id);
   tsr_engine_destroy(r.engine);
   tsri_full_destroy(r.full);
+  tsri_op_full_destroy(r.op_full);
   tsr_values_destroy(r.values);
   tsr_arena_destroy(r.arena);
   tsr_run_plan_fini(&plan);

@@ -7,6 +7,7 @@
 #define TSR_SIM_RUN_RUN_H
 
 #include "isa/isa.h"
+#include "kernels/lower/op.h"
 #include "kernels/mapping/mapping.h"
 #include "models/arith/format.h"
 #include "sim/engine/engine.h"
@@ -47,11 +48,16 @@ struct tsr_run_layer_plan {
   uint32_t max_cores;    /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
-  uint32_t shift;         /* integers: results are divided by 2^shift on their way out */
-  bool foreign;           /* the program is the user's, not lowered from the layer */
-  uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
-  uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
+  uint32_t shift;           /* integers: results are divided by 2^shift on their way out */
+  bool foreign;             /* the program is the user's, not lowered from the layer */
+  uint64_t base_bytes[3];   /* addresses of its tensors a, b, c */
+  uint64_t parts_bytes;     /* and of the cores' partial sums, where k is divided */
+  uint64_t extra_bytes[2];  /* of what else it reads or writes (kernels/lower/op.h) */
+  struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
+  const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
+  const struct tsr_format *scale;
+  uint64_t scales_bytes; /* their address */
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
@@ -66,7 +72,7 @@ struct tsr_run_tenant {
   size_t first_layer;
 };
 
-enum { TSR_RUN_FORMATS_MAX = 4 };
+enum { TSR_RUN_FORMATS_MAX = 5 };
 struct tsr_run_plan {
   struct tsr_machine *machine; /* owned, like the graphs and the layers */
   struct tsr_arena *arena;
@@ -95,6 +101,11 @@ void tsr_run_plan_fini(struct tsr_run_plan *p);
  * before; the caller's (tsr_isa_set_fini). */
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err);
+
+/* The mapping as text, and the name of the kernel that a layer got. */
+void tsr_run_layer_print(const struct tsr_run_layer_plan *l, struct tsr_str *out);
+void tsr_run_layer_kernel(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                          struct tsr_str *out);
 
 /* Plans, refuses above sim.max_events, simulates and stores. */
 enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,

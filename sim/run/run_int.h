@@ -30,6 +30,20 @@ enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_va
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
+/* Layers that are no product; see op.c. */
+bool tsri_is_product(const struct tsr_op *op);
+void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                struct tsr_lower_at *at);
+const struct tsr_format *tsri_op_format(const struct tsr_run_layer_plan *l,
+                                        enum tsr_lower_fmt f);
+enum tsr_status tsri_op_sizes(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                              uint64_t bytes[TSR_LOWER_TENSORS], struct tsr_err *err);
+enum tsr_status tsri_op_map(const struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                            struct tsr_err *err);
+enum tsr_status tsri_op_lower(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                              uint32_t core, struct tsr_program *out, struct tsr_err *err);
+uint64_t tsri_op_compulsory(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l);
+
 /* Numeric figures of a layer on sampled outputs; see sample.c. */
 enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_run_layer_plan *l,
                                 uint64_t layer, uint64_t seed, struct tsr_run_numeric *out,
@@ -46,6 +60,17 @@ enum tsr_status tsri_full_begin(struct tsri_full *f, size_t layer, struct tsr_er
 enum tsr_status tsri_full_end(struct tsri_full *f, size_t layer, struct tsr_arena *arena,
                               const struct tsr_run_numeric **rows, size_t *n,
                               struct tsr_err *err);
+
+/* The same for layers that are no product; see op_full.c. */
+struct tsri_op_full;
+enum tsr_status tsri_op_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
+                                    uint64_t seed, struct tsri_op_full **out,
+                                    struct tsr_err *err);
+void tsri_op_full_destroy(struct tsri_op_full *f);
+enum tsr_status tsri_op_full_begin(struct tsri_op_full *f, size_t layer, struct tsr_err *err);
+enum tsr_status tsri_op_full_end(struct tsri_op_full *f, size_t layer, struct tsr_arena *arena,
+                                 const struct tsr_run_numeric **rows, size_t *n,
+                                 struct tsr_err *err);
 
 /* The running accumulator of the sampled outputs at points along K; see trace.c. */
 enum { TSRI_TRACE_POINTS = 8 };
@@ -77,9 +102,10 @@ struct tsri_sums {
   uint64_t acc, promoted, total;
   bool has_promoted, has_total;
 };
-/* The range that ends at a cut is done; `events` (may be NULL) of the additions. */
+/* The range that ends at a cut is done; the sum is multiplied by `scale` (a code), where the
+ * layer has scales; `events` (may be NULL) of the additions. */
 void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut,
-                   struct tsri_sums *s, unsigned *events);
+                   uint64_t scale, struct tsri_sums *s, unsigned *events);
 /* Sums that begin at +0, up to k, and the longest of them. */
 void tsri_run_ranges(const struct tsri_cut *cuts, size_t n, uint64_t k, uint64_t *longest,
                      uint64_t *ranges);

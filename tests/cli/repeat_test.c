@@ -23,6 +23,8 @@ static const char *const queries[] = {
     "SELECT * FROM segment ORDER BY run_id, layer, seq",
     "SELECT * FROM numeric ORDER BY run_id, layer, seq",
     "SELECT * FROM numeric_hist ORDER BY run_id, layer, seq, bin",
+    "SELECT * FROM run_tenant ORDER BY run_id, tenant",
+    "SELECT * FROM run_resource ORDER BY run_id, instance, resource",
 };
 
 struct input {
@@ -76,7 +78,8 @@ static void two_runs_store_the_same(void **state) {
         tool_sql_int(db[0], "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
                             "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
                             "'layer_unit', 'segment', 'numeric', 'numeric_hist', 'iota', "
-                            "'mma_eval', 'mma_eval_point', 'mma_eval_hist')"),
+                            "'mma_eval', 'mma_eval_point', 'mma_eval_hist', "
+                            "'run_tenant', 'run_resource')"),
         0);
   }
 }

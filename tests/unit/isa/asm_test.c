@@ -274,7 +274,7 @@ static void mistakes_are_shown_where_they_are(void **state) {
       {"load t18446744073709551616, p0",
        "p.s:1:6:", "expected t0 to t15, got 't18446744073709551616'", NULL},
       {"load 0, p0", "p.s:1:6:", "expected t0 to t15, got '0'", NULL},
-      {"sem s64, 0", "p.s:1:5:", "expected s0 to s63, got 's64'", NULL},
+      {"sem s256, 0", "p.s:1:5:", "expected s0 to s255, got 's256'", NULL},
       {"place p16, a, f0, 1, 0, 1", "p.s:1:7:", "expected p0 to p15, got 'p16'", NULL},
       {"place p0, d, f0, 1, 0, 1", "p.s:1:11:", "one of a, b, c, got 'd'", "did you mean 'a'?"},
       {"place p0, a, f16, 1, 0, 1", "p.s:1:14:", "expected f0 to f15, got 'f16'", NULL},

@@ -8,6 +8,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include "models/arith/vector.h"
 #include "sim/base/mem.h"
 #include "tests/unit/isa/insts.h"
 
@@ -173,7 +174,7 @@ static void known_instructions_have_known_text(void **state) {
       {{TSR_ISA_SIGNAL, {2, 4, 0, 2}}, "signal store, s4, read, first"},
       {{TSR_ISA_BARRIER, {3}}, "barrier vector"},
       {{TSR_ISA_LOAD, {0, 1, 1}}, "load t0, p1, all"},
-      {{TSR_ISA_STORE, {2, 2}}, "store t2, p2"},
+      {{TSR_ISA_STORE, {2, 2}}, "store t2, p2, shift=0"},
       {{TSR_ISA_GATHER, {1, 2, 3}}, "gather t1, p2, p3"},
       {{TSR_ISA_SCATTER, {4, 5, 6}}, "scatter t4, p5, p6"},
       {{TSR_ISA_PRELOAD, {7, 8, 255}}, "preload p7, t8, rate=255"},
@@ -183,10 +184,10 @@ static void known_instructions_have_known_text(void **state) {
        "mm p0, p1, p2, t3, t4, t5, over=none, rate=1, dense, p0"},
       {{TSR_ISA_VEC, {0, 1, 2, 3, 0, 0xff, 0, 2, 7}},
        "vec copy, p1, p2, p3, each, rows=g|b|oh|ow|n|kh|kw|c, cols=none, over=l1, imm=7"},
-      {{TSR_ISA_VEC, {18, 1, 2, 3, 1, 8, 16, 0, 0}},
+      {{TSR_ISA_VEC, {TSR_VEC_ADD, 1, 2, 3, 1, 8, 16, 0, 0}},
        "vec add, p1, p2, p3, row, rows=ow, cols=n, over=none, imm=0"},
-      {{TSR_ISA_WINDOW, {29, 1, 2, 3, 0xe, 0x10, 0x60, 0xffffffff}},
-       "window rowmax, p1, p2, t3, rows=b|oh|ow, cols=n, win=kh|kw, imm=4294967295"},
+      {{TSR_ISA_WINDOW, {TSR_VEC_POOLMAX, 1, 2, 3, 0xe, 0x10, 0x60, 0xffffffff}},
+       "window poolmax, p1, p2, t3, rows=b|oh|ow, cols=n, win=kh|kw, imm=4294967295"},
       {{TSR_ISA_HALT, {0}}, "halt"},
   };
   bool seen[TSR_ISA_OP_COUNT] = {false};

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "isa/isa_int.h"
+#include "models/arith/vector.h"
 #include "sim/base/mem.h"
 
 #define LEN(a) (sizeof(a) / sizeof(*(a)))
@@ -53,7 +54,7 @@ static const struct tsr_inst sample[] = {DESCRIBE_T0,
                                          I(LOAD, 0, 0, 0),
                                          I(SIGNAL, 0, 3, 1, 0),
                                          I(MM, 1, 0, 0, 0, 0, 0, 0x4001, 1, 0, 9),
-                                         I(VEC, 3, 1, 1, 9, 0, 8, 16, 0, 0),
+                                         I(VEC, TSR_VEC_RELU, 1, 1, 9, 0, 8, 16, 0, 0),
                                          I(END, 14),
                                          I(STORE, 0, 1),
                                          I(END, 0),
@@ -111,15 +112,15 @@ static void malformed_structures_are_refused(void **state) {
       {4, {P0, I(ADVANCE, 0, 15, 1), H}, "never moves", "instruction 2"},
       /* sets of loops: open where they stand */
       {6,
-       {P0, I(VEC, 28, 0, 0, 0, 0, 8, 16, 1, 0), I(LOOP, 0, 1), I(END, 0), H},
+       {P0, I(VEC, TSR_VEC_ROWSUM, 0, 0, 0, 0, 8, 16, 1, 0), I(LOOP, 0, 1), I(END, 0), H},
        "'over' has loop l0, which is not open here",
        "instruction 2 (vec)"},
       {6,
-       {P0, I(LOOP, 0, 1), I(VEC, 28, 0, 0, 0, 0, 8, 16, 5, 0), I(END, 0), H},
+       {P0, I(LOOP, 0, 1), I(VEC, TSR_VEC_ROWSUM, 0, 0, 0, 0, 8, 16, 5, 0), I(END, 0), H},
        "'over' has loop l2, which is not open here",
        "instruction 3"},
       {6,
-       {P0, I(LOOP, 0, 1), I(END, 0), I(VEC, 28, 0, 0, 0, 0, 8, 16, 1, 0), H},
+       {P0, I(LOOP, 0, 1), I(END, 0), I(VEC, TSR_VEC_ROWSUM, 0, 0, 0, 0, 8, 16, 1, 0), H},
        "loop l0, which is not open here",
        "instruction 4"},
       /* limits */
@@ -186,25 +187,46 @@ static void malformed_structures_are_refused(void **state) {
        {D0, I(BOX, 0, 0, 1, 1), P0, I(MM, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1), H},
        "place p1 is not",
        "instruction 6"}, /* pm, which tells what pb holds */
-      {4, {P0, I(VEC, 3, 0, 0, 1, 0, 8, 16, 0, 0), H}, NULL, NULL}, /* relu has no pb */
-      {4, {P0, I(VEC, 18, 0, 0, 1, 0, 8, 16, 0, 0), H}, "place p1 is not", "instruction 2"},
-      {4, {P0, I(VEC, 27, 0, 0, 1, 0, 8, 16, 0, 0), H}, "place p1 is not", "instruction 2"},
-      {4, {P0, I(VEC, 28, 0, 0, 1, 0, 8, 16, 0, 0), H}, NULL, NULL},
-      {4, {P0, I(VEC, 28, 1, 0, 0, 0, 8, 16, 0, 0), H}, "place p1 is not", "instruction 2"},
+      {4,
+       {P0, I(VEC, TSR_VEC_RELU, 0, 0, 1, 0, 8, 16, 0, 0), H},
+       NULL,
+       NULL}, /* relu has no pb */
+      {4,
+       {P0, I(VEC, TSR_VEC_ADD, 0, 0, 1, 0, 8, 16, 0, 0), H},
+       "place p1 is not",
+       "instruction 2"},
+      {4,
+       {P0, I(VEC, TSR_VEC_ROPE, 0, 0, 1, 0, 8, 16, 0, 0), H},
+       "place p1 is not",
+       "instruction 2"},
+      {4, {P0, I(VEC, TSR_VEC_ROWSUM, 0, 0, 1, 0, 8, 16, 0, 0), H}, NULL, NULL},
+      {4,
+       {P0, I(VEC, TSR_VEC_ROWSUM, 1, 0, 0, 0, 8, 16, 0, 0), H},
+       "place p1 is not",
+       "instruction 2"},
       /* sets of axes */
       {4,
-       {P0, I(VEC, 3, 0, 0, 0, 0, 24, 16, 0, 0), H},
+       {P0, I(VEC, TSR_VEC_RELU, 0, 0, 0, 0, 24, 16, 0, 0), H},
        "axis n stands in two",
        "instruction 2"},
-      {3, {I(WINDOW, 29, 0, 0, 0, 8, 16, 0x48, 0), H, H}, "halt before", "instruction 1"},
+      {3,
+       {I(WINDOW, TSR_VEC_POOLMAX, 0, 0, 0, 8, 16, 0x48, 0), H, H},
+       "halt before",
+       "instruction 1"},
       {2,
-       {I(WINDOW, 29, 0, 0, 0, 8, 16, 0x48, 0), H},
+       {I(WINDOW, TSR_VEC_POOLMAX, 0, 0, 0, 8, 16, 0x48, 0), H},
        "axis ow stands in two",
        "instruction 0"},
-      {2, {I(WINDOW, 29, 0, 0, 0, 8, 16, 0x50, 0), H}, "axis n stands in two", "instruction 0"},
-      {2, {I(WINDOW, 18, 0, 0, 0, 8, 16, 0x40, 0), H}, "takes a reduction", "instruction 0"},
+      {2,
+       {I(WINDOW, TSR_VEC_POOLMAX, 0, 0, 0, 8, 16, 0x50, 0), H},
+       "axis n stands in two",
+       "instruction 0"},
+      {2,
+       {I(WINDOW, TSR_VEC_ADD, 0, 0, 0, 8, 16, 0x40, 0), H},
+       "takes an operation of windows",
+       "instruction 0"},
       {6,
-       {P0, I(LOOP, 0, 1), I(VEC, 3, 0, 0, 0, 0, 8, 16, 1, 0), I(END, 0), H},
+       {P0, I(LOOP, 0, 1), I(VEC, TSR_VEC_RELU, 0, 0, 0, 0, 8, 16, 1, 0), I(END, 0), H},
        "only a reduction",
        "instruction 3"},
       /* 64 bits: the last that fits, and one more */
@@ -230,7 +252,7 @@ static void malformed_structures_are_refused(void **state) {
       {2, {I(PLACE, 16, 0, 0, 1, 0, 1), H}, "operand", "instruction 0"},
       {2, {I(PLACE, 0, 3, 0, 1, 0, 1), H}, "operand", "instruction 0"},
       {2, {I(FEED, 0, 0, 8, 1), H}, "operand", "instruction 0"},
-      {2, {I(SEM, 64, 1), H}, "operand", "instruction 0"},
+      {2, {I(SEM, 256, 1), H}, "operand", "instruction 0"},
       {2, {I(SEM, 0, -1), H}, "operand", "instruction 0"},
       {2, {I(SEM, 0, 65536), H}, "operand", "instruction 0"},
       {3, {I(LOOP, 16, 1), I(END, 16), H}, "operand", "instruction 0"},
@@ -254,7 +276,7 @@ static void malformed_structures_are_refused(void **state) {
     const char *m = err.n ? err.msg[0] : "";
     if (rows[i].says ? st != TSR_INPUT || !strstr(m, rows[i].says) || !strstr(m, rows[i].where)
                      : st != TSR_OK)
-      fail_msg("row %zu: %s", i, m);
+      fail_msg("row %zu: %s, expected %s", i, m, rows[i].says ? rows[i].says : "none");
     assert_int_equal(err.total, rows[i].says != NULL);
     tsr_err_fini(&err);
     tsr_isa_program_fini(&p);
@@ -337,7 +359,7 @@ static void the_listing_indents_loops(void **state) {
                           "    mm p1, p0, p0, t0, t0, t0, over=l0|l14, rate=1, dense, p9\n"
                           "    vec relu, p1, p1, p9, each, rows=ow, cols=n, over=none, imm=0\n"
                           "  end l14\n"
-                          "  store t0, p1\n"
+                          "  store t0, p1, shift=0\n"
                           "end l0\n"
                           "halt\n");
   tsr_str_fini(&s);

@@ -23,6 +23,7 @@ struct interp_job {
   size_t cores;
   const struct tsr_program *const *program; /* of each core */
   const struct tsr_part *part;              /* likewise; NULL: one core does all */
+  bool any_sems; /* semaphores need not come back to what they held */
 };
 
 /* NULL when the programs do the operator's work, else what is wrong (static).

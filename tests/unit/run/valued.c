@@ -43,8 +43,11 @@ static enum tsr_status on_end(void *arg, size_t job, const struct tsr_layer_resu
   struct recorder *r = arg;
   const struct tsr_run_numeric *rows;
   size_t n;
+  uint64_t macs = 0;
   enum tsr_status st = tsri_full_end(r->full, layer_of(r, job), r->arena, &rows, &n, err);
   if (st) return st;
+  (void)tsr_op_macs(r->p->layers[layer_of(r, job)].op, &macs);
+  if (x->macs != macs) return tsr_err_set(err, TSR_SIM, "other work than the layer's");
   r->n.compared += rows[0].checked_elems;
   r->n.overlap += x->cycles;
   r->n.cycles = tsr_max_u64(r->n.cycles, x->start_cycles + x->cycles);

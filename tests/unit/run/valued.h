@@ -11,7 +11,8 @@ struct valued {
   uint64_t overlap;  /* cycles of all layers together beyond those */
 };
 
-/* Runs all layers of a plan as the run library does. */
+/* Runs all layers of a plan as the run library does: also a layer with other work than its
+ * own is refused. */
 enum tsr_status valued_run(const struct tsr_run_plan *p, uint64_t seed, struct valued *out,
                            struct tsr_err *err);
 /* Runs one layer with these programs instead of its own. */

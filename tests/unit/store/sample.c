@@ -115,6 +115,19 @@ static void layer_fill(struct sample *s, size_t i, size_t segments, bool has_mac
   layer_parts(s->arena, l);
 }
 
+static const struct tsr_run_tenant_record tenants[] = {
+    {.workload = "net.csv", .first_core = 0, .cores = 1}};
+static const struct tsr_run_resource resources[] = {{.instance = "dram",
+                                                     .resource = "channel0",
+                                                     .bytes = 4096,
+                                                     .busy_cycles = 80,
+                                                     .wait_cycles = 12345},
+                                                    {.instance = "core0.sram.a",
+                                                     .resource = "bank1",
+                                                     .bytes = 512,
+                                                     .busy_cycles = 16,
+                                                     .wait_cycles = 3}};
+
 void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) {
   memset(s, 0, sizeof *s);
   s->arena = tsr_arena_create();
@@ -152,6 +165,10 @@ void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) 
                                    .peak_macs_per_cycle = PEAK,
                                    .dram_bytes_per_s = 51.2e9,
                                    .totals = t,
+                                   .n_tenants = 1,
+                                   .tenants = tenants,
+                                   .n_resources = 2,
+                                   .resources = resources,
                                    .n_inputs = 2,
                                    .inputs = inputs,
                                    .n_layers = layers,
