@@ -46,8 +46,8 @@ struct tsr_layout {
   uint64_t scales_bytes;  /* and of the weights' scales [g][tile of k][n] */
   uint32_t scale_bytes;   /* of one of them */
   const char *scale_format;
-  size_t n_steps;         /* of the epilogue */
-  bool whole;             /* quantise makes integers */
+  size_t n_steps; /* of the epilogue */
+  bool whole;     /* quantise makes integers */
   struct tsr_lower_step step[TSR_EPILOGUE_MAX];
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
   uint64_t slot_bytes[3]; /* of one of them */

@@ -54,6 +54,8 @@ uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l) {
  * products of variance 2^(4*TSR_DRAW_INT_SCALE) has that scale again. */
 uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l) {
   if (!l->out->is_int || l->out->bits >= l->acc->bits) return 0;
+  for (size_t i = 0; i < l->op->n_steps; i++)
+    if (l->op->step[i].kind == TSR_OP_QUANTISE) return 0; /* that brings them into range */
   unsigned log2k = 0;
   while (l->op->k >> (log2k + 1)) log2k++;
   return TSR_DRAW_INT_SCALE + (log2k + 1) / 2;
@@ -75,6 +77,9 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
   enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->b, o->acc, &o->spec, &o->unit, err);
   if (st) return st;
   o->shift = (int)l->shift;
+  bool steps = l->op->n_steps != 0;
+  o->shown = steps ? o->sum : o->out;
+  o->shown_shift = steps ? 0 : o->shift;
   return TSR_OK;
 }
 
@@ -119,6 +124,10 @@ uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t sum, unsigned 
   struct tsr_num v = tsr_arith_decode(o->sum, sum);
   v.exp -= o->shift;
   return tsr_arith_encode(o->out, TSR_ROUND_RNE, &v, events);
+}
+
+uint64_t tsri_operand_shown(const struct tsri_operands *o, uint64_t sum, unsigned *events) {
+  return o->l->op->n_steps ? sum : tsri_operand_out(o, sum, events);
 }
 
 /* The i-th of n places spread over `size`, one in each stratum. */
