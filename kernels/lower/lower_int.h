@@ -143,6 +143,10 @@ static inline uint64_t tsri_lower_cores(const struct tsri_lowering *lo) {
 }
 /* Bytes of an element of what leaves scratchpad c. */
 uint64_t tsri_lower_sum_bytes(const struct tsri_lowering *lo);
+/* Results are finished by a pass over stored sums. */
+static inline bool tsri_lower_separate(const struct tsri_lowering *lo) {
+  return lo->layout->n_steps && lo->layout->epilogue == TSR_EPILOGUE_SEPARATE;
+}
 /* Cores whose sums along k meet in memory; 1: those of each are complete. */
 uint64_t tsri_lower_parts(const struct tsri_lowering *lo);
 /* Behind the loops: the cores' partial sums, added in ascending order, become results. */

@@ -98,7 +98,15 @@ static void describe_alias(struct tsri_lowering *lo, int place, int fmt) {
   tsri_lower_place(lo, place, &ring);
 }
 
+const char *const tsr_epilogue_names[] = {"fused", "separate", NULL};
+
 void tsri_lower_describe_steps(struct tsri_lowering *lo, const struct tsri_tensor *c) {
+  if (tsri_lower_separate(lo)) {
+    struct tsri_tensor result = *c;
+    result.elem_bytes = lo->s->out_bytes;
+    tsri_lower_tensor(lo, TSRI_TENSOR_RESULT, &result, TSRI_FMT_OUT,
+                      lo->layout->base_bytes[TSR_BUF_C]);
+  }
   bool four = tsri_lower_sum_bytes(lo) == 4;
   describe_alias(lo, TSRI_PLACE_EACH, four ? TSRI_FMT_SUM : TSRI_FMT_ACC);
   if (lo->layout->whole) {

@@ -92,6 +92,7 @@ void tsri_epilogue_target(const struct tsr_run_layer_plan *l, struct tsr_target 
 void tsri_epilogue_layout(const struct tsr_run_layer_plan *l, struct tsr_layout *out) {
   out->n_steps = l->op->n_steps;
   out->whole = tsri_epilogue_whole(l);
+  out->epilogue = l->separate ? TSR_EPILOGUE_SEPARATE : TSR_EPILOGUE_FUSED;
   for (size_t i = 0; i < l->op->n_steps; i++)
     out->step[i] = (struct tsr_lower_step){.kind = l->op->step[i].kind,
                                            .with = l->op->step[i].with,

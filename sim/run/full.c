@@ -561,9 +561,9 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   if (!st)
     st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes,
                          tsri_run_sum_bytes(l), &kept, err);
-  if (!st && tsri_run_parts(l) > 1)
+  if (!st && tsri_run_stored(l))
     st = tsr_values_tensor(f->values, l->parts_bytes,
-                           tsri_run_parts(l) * c * tsri_run_sum_bytes(l), false, NULL, err);
+                           tsri_run_stored(l) * c * tsri_run_sum_bytes(l), false, NULL, err);
   f->out = to;
   f->acc = kept;
   return st;
@@ -625,7 +625,7 @@ enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_aren
   for (size_t i = 0; i < f->o.l->op->n_steps; i++)
     if (tsri_epilogue_elems(f->o.l, i)) tsr_values_drop(x->values, f->o.l->step_bytes[i]);
   if (f->o.l->scale) tsr_values_drop(x->values, f->o.l->scales_bytes);
-  if (tsri_run_parts(f->o.l) > 1) tsr_values_drop(x->values, f->o.l->parts_bytes);
+  if (tsri_run_stored(f->o.l)) tsr_values_drop(x->values, f->o.l->parts_bytes);
   close_layer(f);
   x->layer[layer] = NULL;
   return st;

@@ -14,6 +14,11 @@ uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l) {
   return l->mapping.promoted ? TSR_PROMOTED_BYTES : l->shape.acc_bytes;
 }
 
+uint64_t tsri_run_stored(const struct tsr_run_layer_plan *l) {
+  uint64_t parts = tsri_run_parts(l);
+  return parts > 1 ? parts : l->separate;
+}
+
 uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l) {
   return l->op->count * tsr_mapping_k_tiles(&l->shape, &l->mapping) * l->op->n;
 }

@@ -29,6 +29,8 @@ struct tsri_operands {
 
 /* Bytes of a sum that leaves its scratchpad, in o->sum. */
 uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l);
+/* How often a whole C of sums lies in memory: for each such core, or for an epilogue. */
+uint64_t tsri_run_stored(const struct tsr_run_layer_plan *l);
 /* Scales of a layer's weights: [group][tile of k][column]. */
 uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l);
 /* A scale by its index, 1/2 to 3/2, for integers divided by what their values are drawn

@@ -103,6 +103,7 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   if (!st) st = find_format(p, l->format_b, "b", &l->b, err);
   if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
   if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
+  l->separate = op->n_steps && m->epilogue == TSR_EPILOGUE_SEPARATE;
   if (!st && macs && op->n_steps) st = tsri_epilogue_check(l, err);
   if (st || !macs) return st;
   uint64_t rate =
@@ -199,12 +200,13 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
                     l->op->name);
 }
 
-/* Bytes of the partial sums of cores that divide k among them, one C for each. */
+/* Bytes of the partial sums of cores that divide k among them, one C for each, or of those
+ * that an epilogue comes back to. */
 static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64_t elems,
                                       uint64_t *bytes, struct tsr_err *err) {
-  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_parts(l);
+  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_stored(l);
   *bytes = 0;
-  if (parts < 2) return TSR_OK;
+  if (!parts) return TSR_OK;
   if (tsr_mul_u64(elems, each, bytes) && tsr_mul_u64(*bytes, parts, bytes) &&
       *bytes < UINT64_MAX >> 8)
     return TSR_OK;

@@ -35,6 +35,8 @@ static void steps_equal_those_on_whole_matrices(void **state) {
       {NULL},
       {"cores=4"},
       {"cores=3", "split=n", "noc.kind=crossbar"},
+      {"epilogue=separate"},
+      {"epilogue=separate", "cores=3", "tile.promote=64"},
       {"cores=4", "split=k"}, /* steps want whole sums: not divided so */
       {"tile.promote=32", "tile.dataflow=os"},
       {"tile.formats.acc=fp16"},
@@ -106,6 +108,28 @@ static void steps_cost_their_elements_and_operands(void **state) {
   }
 }
 
+/* A pass of its own stores sums and loads them again: in fp32 twice 4 bytes a result. */
+static void a_separate_epilogue_costs_a_way_to_memory_and_back(void **state) {
+  (void)state;
+  static const char *const sets[][2] = {{"epilogue=fused"}, {"epilogue=separate"}};
+  static const char *const columns[] = {"dram_read_bytes", "dram_write_bytes", "cycles"};
+  double is[2][3];
+  for (int i = 0; i < 2; i++) {
+    struct ran r;
+    ran_make(&r, "systolic-128", "op:linear:m=128,n=256,k=256,epilogue=bias+gelu+residual",
+             sets[i], TSR_NUMERICS_FULL);
+    for (int c = 0; c < 3; c++) {
+      char sql[80];
+      snprintf(sql, sizeof sql, "SELECT %s FROM v_layers WHERE run = 1", columns[c]);
+      is[i][c] = ran_number(&r, sql);
+    }
+    ran_fini(&r);
+  }
+  assert_true(is[1][0] - is[0][0] == 128 * 256 * 4);
+  assert_true(is[1][1] - is[0][1] == 128 * 256 * 4);
+  assert_true(is[1][2] > is[0][2]);
+}
+
 static void what_is_not_lowered_is_refused(void **state) {
   (void)state;
   static const struct {
@@ -133,6 +157,7 @@ int main(void) {
       cmocka_unit_test(steps_equal_those_on_whole_matrices),
       cmocka_unit_test(integers_are_quantised_and_dequantised),
       cmocka_unit_test(steps_cost_their_elements_and_operands),
+      cmocka_unit_test(a_separate_epilogue_costs_a_way_to_memory_and_back),
       cmocka_unit_test(what_is_not_lowered_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
