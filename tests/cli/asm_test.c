@@ -48,9 +48,11 @@ static void the_summary_counts_instructions_and_words(void **state) {
   static const char source[] = "n = 2KiB\nsem s0, n\nloop l0, n\nend l0\nhalt\n";
   tool_write("p.s", source, sizeof source - 1);
   OUTPUT("p.s: 4 instructions, 5 words\n", "asm", "p.s");
-  OUTPUT("{\"file\": \"p.s\", \"cores\": 1, \"programs\": 1, \"instructions\": 4, \"words\": 5, \"output\": null}\n", "asm",
-         "p.s", "--json");
-  OUTPUT("{\"file\": \"p.s\", \"cores\": 1, \"programs\": 1, \"instructions\": 4, \"words\": 5, \"output\": \"p.bin\"}\n",
+  OUTPUT("{\"file\": \"p.s\", \"cores\": 1, \"programs\": 1, \"instructions\": 4, \"words\": "
+         "5, \"output\": null}\n",
+         "asm", "p.s", "--json");
+  OUTPUT("{\"file\": \"p.s\", \"cores\": 1, \"programs\": 1, \"instructions\": 4, \"words\": "
+         "5, \"output\": \"p.bin\"}\n",
          "asm", "p.s", "--json", "-o", "p.bin");
   OUTPUT("p.bin: program of 4 instructions for 1 core\n", "check", "p.bin");
 }

@@ -48,6 +48,19 @@ void prop_machine_random(struct tsr_rng *r, struct prop_machine *m) {
   }
 }
 
+void prop_machine_share(struct tsr_rng *r, struct prop_machine *m) {
+  m->cores = PICK(r, 1, 2, 2, 3, 4, 7);
+  m->tiles = PICK(r, 1, 1, 1, 2);
+  m->split = (int)PICK(r, TSR_SPLIT_AUTO, TSR_SPLIT_AUTO, TSR_SPLIT_M, TSR_SPLIT_N,
+                       TSR_SPLIT_HEADS, TSR_SPLIT_BATCH);
+  m->noc = (int)PICK(r, PROP_NONE, PROP_CROSSBAR, PROP_MESH);
+  m->noc_bandwidth = PICK(r, 1000000000, 16000000000, 64000000000, TSR_UNLIMITED);
+  m->hop_ns = PICK(r, 0, 1, 5);
+  m->header_bytes = PICK(r, 0, 16);
+  m->llb_bytes = PICK(r, 0, 0, 0, 4096, 65536);
+  m->llb_slices = PICK(r, 1, 4);
+}
+
 void prop_machine_idealise(struct prop_machine *m) {
   m->bandwidth = TSR_UNLIMITED;
   m->latency_ns = 0;
@@ -80,6 +93,27 @@ static void add_scratchpad(struct prop_sets *s, const struct prop_machine *m, in
     add(s, "sram.%c.width=%" PRIu64 "B", name, m->width_bytes[b]);
 }
 
+static void add_shared(struct prop_sets *s, const struct prop_machine *m) {
+  static const char *const kinds[] = {
+      [PROP_NONE] = "none", [PROP_CROSSBAR] = "crossbar", [PROP_MESH] = "mesh"};
+  add(s, "cores=%" PRIu64, m->cores);
+  add(s, "tile.count=%" PRIu64, m->tiles);
+  add(s, "split=%s", tsr_split_names[m->split]);
+  if (m->llb_bytes) {
+    add(s, "llb.size=%" PRIu64 "B", m->llb_bytes);
+    add(s, "llb.slices=%" PRIu64, m->llb_slices);
+    add(s, "llb.ways=4");
+  }
+  if (m->noc == PROP_NONE) return;
+  add(s, "noc.kind=%s", kinds[m->noc]);
+  if (m->noc_bandwidth == TSR_UNLIMITED)
+    add(s, "noc.bandwidth=unlimited");
+  else
+    add(s, "noc.bandwidth=%" PRIu64 "B/s", m->noc_bandwidth);
+  add(s, "noc.hop=%" PRIu64 "ns", m->hop_ns);
+  add(s, "noc.header=%" PRIu64 "B", m->header_bytes);
+}
+
 void prop_machine_sets(const struct prop_machine *m, struct prop_sets *out) {
   *out = (struct prop_sets){.n = 0};
   add(out, "tile.dataflow=%s", tsr_flow_names[m->flow]);
@@ -98,6 +132,7 @@ void prop_machine_sets(const struct prop_machine *m, struct prop_sets *out) {
     add(out, "dram.bandwidth=%" PRIu64 "B/s", m->bandwidth);
   add(out, "dram.latency=%" PRIu64 "ns", m->latency_ns);
   add(out, "dram.capacity=unlimited");
+  if (m->cores) add_shared(out, m);
   add(out, "clock=%" PRIu64 "MHz", m->clock_mhz);
 }
 
@@ -177,8 +212,7 @@ struct tsr_machine *prop_machine_make(const struct prop_machine *m) {
   return out;
 }
 
-void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on,
-              struct layer *out) {
+void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on, struct layer *out) {
   struct tsr_engine *e;
   struct tsr_program_set set = {0};
   struct tsr_err err = TSR_ERR_INIT;

@@ -20,9 +20,13 @@ struct prop_machine {
   uint64_t size_bytes[3], buffers[3], banks[3], width_bytes[3]; /* of a, b, c */
   int ports;                                                    /* PROP_*, of all three */
   uint64_t outstanding, burst_bytes, channels, bandwidth, latency_ns, clock_mhz;
+  /* What several cores share; cores 0: one core and none of it. */
+  uint64_t cores, tiles, noc_bandwidth, hop_ns, header_bytes, llb_bytes, llb_slices;
+  int split, noc; /* enum tsr_split_kind, PROP_NONE ... */
 };
+enum { PROP_NONE, PROP_CROSSBAR, PROP_MESH };
 
-enum { PROP_SETS = 40, PROP_SET_MAX = 64 };
+enum { PROP_SETS = 56, PROP_SET_MAX = 64 };
 struct prop_sets {
   char text[PROP_SETS][PROP_SET_MAX];
   const char *set[PROP_SETS];
@@ -38,6 +42,8 @@ struct prop_operator {
 /* How many cases to try: $TESSERA_PROP_CASES where it is set, else `usual`. */
 uint64_t prop_cases(uint64_t usual);
 void prop_machine_random(struct tsr_rng *r, struct prop_machine *m);
+/* Several cores with an interconnect and a last-level buffer, or without. */
+void prop_machine_share(struct tsr_rng *r, struct prop_machine *m);
 /* Unlimited bandwidth and ports, no latency. */
 void prop_machine_idealise(struct prop_machine *m);
 void prop_machine_sets(const struct prop_machine *m, struct prop_sets *out);
@@ -51,7 +57,6 @@ bool prop_plan(const struct prop_machine *m, const struct prop_operator *o,
 /* The machine alone; owned (tsr_machine_destroy). */
 struct tsr_machine *prop_machine_make(const struct prop_machine *m);
 /* Runs the plan's only layer on a machine. */
-void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on,
-              struct layer *out);
+void prop_run(const struct tsr_run_plan *p, const struct tsr_machine *on, struct layer *out);
 
 #endif

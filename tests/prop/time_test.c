@@ -36,15 +36,16 @@ static void expect_conserved(const struct prop_machine *m, const struct prop_ope
   /* Every result is written once; whole bursts touch no less. */
   uint64_t c_bytes = c * l->shape.out_bytes;
   EXPECT(x->r.dram_write_bytes >= c_bytes, "");
-  EXPECT(x->r.dram_write_bytes % m->burst_bytes == 0 && x->r.dram_read_bytes % m->burst_bytes == 0,
+  EXPECT(x->r.dram_write_bytes % m->burst_bytes == 0 &&
+             x->r.dram_read_bytes % m->burst_bytes == 0,
          "");
   if (m->burst_bytes == 1)
-    EXPECT(x->r.dram_write_bytes == c_bytes, "(%" PRIu64 ", %" PRIu64 ")", x->r.dram_write_bytes,
-           c_bytes);
+    EXPECT(x->r.dram_write_bytes == c_bytes, "(%" PRIu64 ", %" PRIu64 ")",
+           x->r.dram_write_bytes, c_bytes);
   EXPECT(x->r.useful_bytes > c_bytes, "");
   if (f->useful_bytes)
-    EXPECT(x->r.useful_bytes == f->useful_bytes, "(%" PRIu64 ", %" PRIu64 ")", x->r.useful_bytes,
-           f->useful_bytes);
+    EXPECT(x->r.useful_bytes == f->useful_bytes, "(%" PRIu64 ", %" PRIu64 ")",
+           x->r.useful_bytes, f->useful_bytes);
   EXPECT(x->r.n_units == 3, ""); /* load, tile, store: the vector unit has nothing to do */
   for (size_t u = 0; u < x->r.n_units; u++) {
     uint64_t sum = 0;
@@ -76,13 +77,15 @@ static void ideal_memory_takes_the_cycles_of_the_formula(void **state) {
     prop_run(&p, p.machine, &x);
     expect_conserved(m, o, &p.layers[0], &f, &x);
     if (f.waits) { /* what loads during a wait is not seen as fill */
-      EXPECT(x.r.cycles >= f.end_cycles, "(%" PRIu64 ", %" PRIu64 ")", x.r.cycles, f.end_cycles);
-      EXPECT(layer_compute(&x) <= f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")", layer_compute(&x),
-             f.compute_cycles);
+      EXPECT(x.r.cycles >= f.end_cycles, "(%" PRIu64 ", %" PRIu64 ")", x.r.cycles,
+             f.end_cycles);
+      EXPECT(layer_compute(&x) <= f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")",
+             layer_compute(&x), f.compute_cycles);
     } else {
-      EXPECT(x.r.cycles == f.end_cycles, "(%" PRIu64 ", %" PRIu64 ")", x.r.cycles, f.end_cycles);
-      EXPECT(layer_compute(&x) == f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")", layer_compute(&x),
-             f.compute_cycles);
+      EXPECT(x.r.cycles == f.end_cycles, "(%" PRIu64 ", %" PRIu64 ")", x.r.cycles,
+             f.end_cycles);
+      EXPECT(layer_compute(&x) == f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")",
+             layer_compute(&x), f.compute_cycles);
     }
     waiting += f.waits;
     exact += !f.waits;
@@ -145,7 +148,8 @@ static double upper_bound(const struct prop_machine *m, const struct tsr_run_lay
   double bound = (double)layer_compute(x);
   bound += (double)x->r.conflict_cycles; /* by which ports lengthened the work */
   bound += (double)(x->r.dram_read_bytes + x->r.dram_write_bytes) / rate; /* every byte, once */
-  bound += (double)x->r.transfers * (r->round_trip + 2); /* the last burst on its way; rounding */
+  bound +=
+      (double)x->r.transfers * (r->round_trip + 2); /* the last burst on its way; rounding */
   /* Ramps that `compute` holds only where nothing hides them.  Results of os leave the
    * array over `rows` cycles, or as long as the port of c takes; a stationary operand
    * that comes late is not loaded behind a stream. */
@@ -183,8 +187,8 @@ static void real_memory_stays_between_its_bounds(void **state) {
     double low = lower_bound(m, &x, &rates),
            high = upper_bound(m, &p.layers[0], &f, &x, &rates);
     double cycles = (double)x.r.cycles;
-    EXPECT(layer_compute(&x) <= f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")", layer_compute(&x),
-           f.compute_cycles);
+    EXPECT(layer_compute(&x) <= f.compute_cycles, "(%" PRIu64 ", %" PRIu64 ")",
+           layer_compute(&x), f.compute_cycles);
     EXPECT(x.r.cycles >= f.end_cycles, "(%" PRIu64 ", %" PRIu64 ")", x.r.cycles, f.end_cycles);
     EXPECT(cycles >= low * (1 - 1e-9) - 1, "(%.0f, %.1f)", cycles, low);
     EXPECT(cycles <= high + 1, "(%.0f, %.1f)", cycles, high);

@@ -38,8 +38,8 @@ static uint64_t fold_cycles(const struct golden_row *r) {
   return 2 * r->rows + r->cols + (!strcmp(r->flow, "ws") ? r->m : r->n) - 2;
 }
 
-static void compare(const struct golden_row *r, const struct layer *x,
-                    const char *mapping, struct tally *t) {
+static void compare(const struct golden_row *r, const struct layer *x, const char *mapping,
+                    struct tally *t) {
   uint64_t compute = layer_compute(x);
   t->shapes++;
   assert_int_equal(folds(r) * fold_cycles(r), r->last_cycle + 1);

@@ -94,7 +94,8 @@ static void every_cycle_of_every_unit_is_accounted(void **state) {
       assert_int_equal(tsr_engine_run(e, &job, 1, &hooks, &f.err), TSR_OK);
       assert_true(r.r.macs == shapes[i][0] * shapes[i][1] * shapes[i][2]);
     }
-    assert_true(r.r.start_cycles == r.r.cycles); /* the second run began where the first ended */
+    assert_true(r.r.start_cycles ==
+                r.r.cycles); /* the second run began where the first ended */
     tsr_engine_destroy(e);
     unmake(&f);
   }

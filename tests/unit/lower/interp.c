@@ -256,7 +256,7 @@ static bool fed(struct interp *x, int64_t t, int64_t p, const uint64_t *v, uint6
 
 struct mm {
   const struct tsr_inst *in;
-  bool first; /* overwrites */
+  bool first;                    /* overwrites */
   uint64_t from[TSR_AXIS_COUNT]; /* of the part and the tile */
 };
 
@@ -335,8 +335,7 @@ static void describe(struct unit *u, const struct tsr_inst *i) {
   switch (i->op) {
   case TSR_ISA_FORMAT: u->name[i->f[0]] = i->f[1]; break;
   case TSR_ISA_TENSOR:
-    *t = (struct tensor){
-        .fmt = i->f[1], .elem = (uint64_t)i->f[2], .base = (uint64_t)i->f[3]};
+    *t = (struct tensor){.fmt = i->f[1], .elem = (uint64_t)i->f[2], .base = (uint64_t)i->f[3]};
     for (int j = 0; j < TSR_ISA_DIMS; j++) t->step[j] = 1;
     break;
   case TSR_ISA_DIM:

@@ -103,9 +103,7 @@ static const struct {
   const char *label, *set[SETS];
   int cause; /* enum tsr_cause; ALIKE: nothing changes */
 } rows[] = {
-    {"an unlimited memory",
-     {"cores=4", "dram.bandwidth=unlimited"},
-     ALIKE},
+    {"an unlimited memory", {"cores=4", "dram.bandwidth=unlimited"}, ALIKE},
     {"and no latency", {"cores=4", "dram.bandwidth=unlimited", "dram.latency=0ns"}, ALIKE},
     {"a crossbar without an end",
      {"cores=4", "dram.bandwidth=unlimited", "noc.kind=crossbar", "noc.bandwidth=unlimited"},
@@ -153,8 +151,9 @@ static void workloads_share_what_they_share_and_nothing_else(void **state) {
 /* Values of both are right, whoever is beside them. */
 static void workloads_beside_each_other_keep_their_values(void **state) {
   (void)state;
-  static const char *const sets[] = {"cores=4", "dram.bandwidth=4GB/s", "sram.a.size=8KiB",
-                                     "sram.b.size=8KiB", "sram.c.size=8KiB", NULL};
+  static const char *const sets[] = {"cores=4",          "dram.bandwidth=4GB/s",
+                                     "sram.a.size=8KiB", "sram.b.size=8KiB",
+                                     "sram.c.size=8KiB", NULL};
   struct tsr_run_plan p;
   struct valued v;
   struct tsr_err err = TSR_ERR_INIT;
@@ -167,18 +166,17 @@ static void workloads_beside_each_other_keep_their_values(void **state) {
 
 /* ---- branches ---- */
 
-static const char branches[] =
-    "model,layer,op,M,N,K,count,notes,after\n"
-    "m,stem,linear,64,64,64,1,,\n"
-    "m,left,linear,64,96,64,1,,stem\n"
-    "m,right,linear,64,64,64,1,,stem\n"
-    "m,joined,linear,64,64,96,1,,left right\n";
+static const char branches[] = "model,layer,op,M,N,K,count,notes,after\n"
+                               "m,stem,linear,64,64,64,1,,\n"
+                               "m,left,linear,64,96,64,1,,stem\n"
+                               "m,right,linear,64,64,64,1,,stem\n"
+                               "m,joined,linear,64,64,96,1,,left right\n";
 
 static void branches_overlap_and_keep_their_values(void **state) {
   (void)state;
   static const char *const cores[] = {"cores=1", "cores=2", "cores=4"};
   for (size_t i = 0; i < LEN(cores); i++) {
-    const char *const sets[] = {cores[i],           "sram.a.size=4KiB", "sram.b.size=4KiB",
+    const char *const sets[] = {cores[i], "sram.a.size=4KiB", "sram.b.size=4KiB",
                                 "sram.c.size=8KiB", NULL};
     struct tsr_run_plan p;
     struct valued v;

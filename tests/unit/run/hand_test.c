@@ -12,11 +12,11 @@
 #define LEN(a) (sizeof(a) / sizeof(*(a)))
 
 /* One tile of fp16 at 0 that any core may load and store. */
-#define TILE                                                                                \
-  "format f0, \"fp16\"\n"                                                                   \
-  "tensor t0, f0, elem=2, base=0\n"                                                         \
-  "dim t0, i=0, size=8, stride=16\ndim t0, i=1, size=8, stride=2\n"                         \
-  "box t0, i=0, extent=8\nbox t0, i=1, extent=8\n"                                          \
+#define TILE                                                        \
+  "format f0, \"fp16\"\n"                                           \
+  "tensor t0, f0, elem=2, base=0\n"                                 \
+  "dim t0, i=0, size=8, stride=16\ndim t0, i=1, size=8, stride=2\n" \
+  "box t0, i=0, extent=8\nbox t0, i=1, extent=8\n"                  \
   "place p0, a, f0, elem=2, base=0, wrap=128\n"
 
 struct row {
@@ -37,15 +37,17 @@ static const struct row rows[] = {
     {"a barrier that the other core does not come to",
      ".core 0\n" TILE "load t0, p0\nbarrier load\nload t0, p0\nhalt\n"
      ".core 1\n" TILE "load t0, p0\nhalt\n",
-     {"deadlock in layer 'hand' at cycle ", "core0.dma.load", "waits at a barrier since cycle "}},
+     {"deadlock in layer 'hand' at cycle ", "core0.dma.load",
+      "waits at a barrier since cycle "}},
     {"barriers of different units",
      ".core 0\n" TILE "barrier load\nload t0, p0\nhalt\n"
      ".core 1\n" TILE "barrier store\nload t0, p0\nhalt\n",
-     {"deadlock in layer 'hand' at cycle ", "core0.dma.load", "waits at a barrier since cycle 0",
-      "core1.dma.store", "waits at a barrier since cycle 0"}},
+     {"deadlock in layer 'hand' at cycle ", "core0.dma.load",
+      "waits at a barrier since cycle 0", "core1.dma.store",
+      "waits at a barrier since cycle 0"}},
     {"a signal that only the first core gets",
      ".core 0-1\n" TILE "load t0, p0\nsignal load, s7, done, first\n"
-                        "wait load, s7, start, n=1\nload t0, p0\nhalt\n",
+     "wait load, s7, start, n=1\nload t0, p0\nhalt\n",
      {"deadlock in layer 'hand' at cycle ", "core1.dma.load", "waits for s7 since cycle "}},
     {"cores in a ring",
      ".core 0\n" TILE "wait load, s3, start\nload t0, p0\nsignal load, s3, done, all\nhalt\n"
@@ -98,9 +100,10 @@ static void without_the_mistake_they_end(void **state) {
       ".core 0\n" TILE "load t0, p0\nbarrier load\nload t0, p0\nhalt\n"
       ".core 1\n" TILE "load t0, p0\nbarrier load\nhalt\n",
       ".core 0-1\n" TILE "load t0, p0\nsignal load, s7, done, all\n"
-                         "wait load, s7, start, n=2\nload t0, p0\nhalt\n",
+      "wait load, s7, start, n=2\nload t0, p0\nhalt\n",
       ".core 0\n" TILE "load t0, p0\nsignal load, s3, done, all\nhalt\n"
-      ".core 1\n" TILE "wait load, s3, start\nload t0, p0\nsignal load, s3, done, first\nhalt\n",
+      ".core 1\n" TILE
+      "wait load, s3, start\nload t0, p0\nsignal load, s3, done, first\nhalt\n",
   };
   for (size_t i = 0; i < LEN(texts); i++) {
     struct layer x;

@@ -71,8 +71,8 @@ static const char *const speeds[MACHINES][6] = {
 };
 
 static void plan_subject(const struct subject *s, int machine, struct tsr_run_plan *out) {
-  static const char *const base[] = {"dma.burst=8B", "sim.max_cycles=400000",
-                                     "sram.a.width=8B", "sram.b.width=8B"};
+  static const char *const base[] = {"dma.burst=8B", "sim.max_cycles=400000", "sram.a.width=8B",
+                                     "sram.b.width=8B"};
   const char *sets[SETS + 16];
   size_t n = 0;
   struct tsr_err err = TSR_ERR_INIT;
@@ -96,32 +96,33 @@ struct rule {
   int field;     /* or the first of two */
   int64_t value; /* added, or the other field, or the bit */
 };
-#define ROW(op, kind, field, value) {TSR_ISA_##op, kind, field, value}
+#define ROW(op, kind, field, value) \
+  { TSR_ISA_##op, kind, field, value }
 static const struct rule rules[] = {
-    ROW(FORMAT, ADD, 0, 1),    ROW(FORMAT, DROP, 0, 0),   ROW(TENSOR, ADD, 3, 2),
-    ROW(TENSOR, ADD, 3, -2),   ROW(TENSOR, ADD, 2, 1),    ROW(TENSOR, DROP, 0, 0),
-    ROW(DIM, ADD, 2, -1),      ROW(DIM, ADD, 2, 1),       ROW(DIM, ADD, 3, 2),
-    ROW(DIM, ADD, 3, -2),      ROW(DIM, DROP, 0, 0),      ROW(BOX, ADD, 2, -1),
-    ROW(BOX, ADD, 2, 1),       ROW(BOX, ADD, 3, 1),       ROW(BOX, DROP, 0, 0),
-    ROW(START, ADD, 2, 1),     ROW(START, ADD, 2, -1),    ROW(START, DROP, 0, 0),
-    ROW(WALK, ADD, 3, 1),      ROW(WALK, ADD, 3, -1),     ROW(WALK, ADD, 2, 1),
-    ROW(WALK, DROP, 0, 0),     ROW(FEED, ADD, 3, 1),      ROW(FEED, ADD, 3, -1),
-    ROW(FEED, DROP, 0, 0),     ROW(PLACE, ADD, 1, 1),     ROW(PLACE, ADD, 4, 2),
-    ROW(PLACE, ADD, 5, 2),     ROW(PLACE, ADD, 5, -2),    ROW(PLACE, ADD, 3, -1),
-    ROW(PLACE, DROP, 0, 0),    ROW(ADVANCE, ADD, 2, 2),   ROW(ADVANCE, ADD, 2, -2),
-    ROW(ADVANCE, DROP, 0, 0),  ROW(AXIS, ADD, 2, 1),      ROW(AXIS, ADD, 2, -1),
-    ROW(AXIS, ADD, 3, 1),      ROW(AXIS, ADD, 3, -1),     ROW(AXIS, ADD, 1, 1),
-    ROW(AXIS, DROP, 0, 0),     ROW(SEM, ADD, 1, 1),       ROW(SEM, ADD, 1, -1),
-    ROW(SEM, DROP, 0, 0),      ROW(LOOP, ADD, 1, 1),      ROW(LOOP, ADD, 1, -1),
-    ROW(WAIT, ADD, 1, 1),      ROW(WAIT, ADD, 1, 3),      ROW(WAIT, ADD, 2, 1),
-    ROW(WAIT, ADD, 2, -1),     ROW(WAIT, ADD, 3, 1),      ROW(WAIT, DROP, 0, 0),
-    ROW(SIGNAL, ADD, 1, 1),    ROW(SIGNAL, ADD, 1, 3),    ROW(SIGNAL, ADD, 2, 1),
-    ROW(SIGNAL, ADD, 2, -1),   ROW(SIGNAL, DROP, 0, 0),   ROW(LOAD, ADD, 0, 1),
-    ROW(LOAD, ADD, 1, 1),      ROW(LOAD, DROP, 0, 0),     ROW(STORE, ADD, 0, -1),
-    ROW(STORE, ADD, 1, -1),    ROW(STORE, ADD, 2, 1),     ROW(STORE, DROP, 0, 0),
-    ROW(MM, SWAP, 0, 1),       ROW(MM, SWAP, 1, 2),       ROW(MM, SWAP, 3, 4),
-    ROW(MM, SWAP, 4, 5),       ROW(MM, BIT, 6, 0),        ROW(MM, BIT, 6, 1),
-    ROW(MM, BIT, 6, 2),        ROW(MM, BIT, 6, 3),        ROW(MM, DROP, 0, 0),
+    ROW(FORMAT, ADD, 0, 1),   ROW(FORMAT, DROP, 0, 0), ROW(TENSOR, ADD, 3, 2),
+    ROW(TENSOR, ADD, 3, -2),  ROW(TENSOR, ADD, 2, 1),  ROW(TENSOR, DROP, 0, 0),
+    ROW(DIM, ADD, 2, -1),     ROW(DIM, ADD, 2, 1),     ROW(DIM, ADD, 3, 2),
+    ROW(DIM, ADD, 3, -2),     ROW(DIM, DROP, 0, 0),    ROW(BOX, ADD, 2, -1),
+    ROW(BOX, ADD, 2, 1),      ROW(BOX, ADD, 3, 1),     ROW(BOX, DROP, 0, 0),
+    ROW(START, ADD, 2, 1),    ROW(START, ADD, 2, -1),  ROW(START, DROP, 0, 0),
+    ROW(WALK, ADD, 3, 1),     ROW(WALK, ADD, 3, -1),   ROW(WALK, ADD, 2, 1),
+    ROW(WALK, DROP, 0, 0),    ROW(FEED, ADD, 3, 1),    ROW(FEED, ADD, 3, -1),
+    ROW(FEED, DROP, 0, 0),    ROW(PLACE, ADD, 1, 1),   ROW(PLACE, ADD, 4, 2),
+    ROW(PLACE, ADD, 5, 2),    ROW(PLACE, ADD, 5, -2),  ROW(PLACE, ADD, 3, -1),
+    ROW(PLACE, DROP, 0, 0),   ROW(ADVANCE, ADD, 2, 2), ROW(ADVANCE, ADD, 2, -2),
+    ROW(ADVANCE, DROP, 0, 0), ROW(AXIS, ADD, 2, 1),    ROW(AXIS, ADD, 2, -1),
+    ROW(AXIS, ADD, 3, 1),     ROW(AXIS, ADD, 3, -1),   ROW(AXIS, ADD, 1, 1),
+    ROW(AXIS, DROP, 0, 0),    ROW(SEM, ADD, 1, 1),     ROW(SEM, ADD, 1, -1),
+    ROW(SEM, DROP, 0, 0),     ROW(LOOP, ADD, 1, 1),    ROW(LOOP, ADD, 1, -1),
+    ROW(WAIT, ADD, 1, 1),     ROW(WAIT, ADD, 1, 3),    ROW(WAIT, ADD, 2, 1),
+    ROW(WAIT, ADD, 2, -1),    ROW(WAIT, ADD, 3, 1),    ROW(WAIT, DROP, 0, 0),
+    ROW(SIGNAL, ADD, 1, 1),   ROW(SIGNAL, ADD, 1, 3),  ROW(SIGNAL, ADD, 2, 1),
+    ROW(SIGNAL, ADD, 2, -1),  ROW(SIGNAL, DROP, 0, 0), ROW(LOAD, ADD, 0, 1),
+    ROW(LOAD, ADD, 1, 1),     ROW(LOAD, DROP, 0, 0),   ROW(STORE, ADD, 0, -1),
+    ROW(STORE, ADD, 1, -1),   ROW(STORE, ADD, 2, 1),   ROW(STORE, DROP, 0, 0),
+    ROW(MM, SWAP, 0, 1),      ROW(MM, SWAP, 1, 2),     ROW(MM, SWAP, 3, 4),
+    ROW(MM, SWAP, 4, 5),      ROW(MM, BIT, 6, 0),      ROW(MM, BIT, 6, 1),
+    ROW(MM, BIT, 6, 2),       ROW(MM, BIT, 6, 3),      ROW(MM, DROP, 0, 0),
 };
 
 /* A copy of the set with one instruction of one core changed; false: the words do not
@@ -158,18 +159,18 @@ static bool mutate(const struct tsr_program_set *from, size_t core, size_t at,
 /* ---- verdicts ---- */
 
 enum verdict { CHECK, DEADLOCK, LIMIT, RACE, UNWRITTEN, FOREIGN, WRONG, WORK, OTHER, PASSED };
-static const char *const verdicts[] = {"refused by the check", "deadlock", "cycle limit",
-                                       "race",  "unwritten bytes",  "outside",
-                                       "wrong result", "other work", "other", "passed"};
+static const char *const verdicts[] = {
+    "refused by the check", "deadlock",   "cycle limit", "race",  "unwritten bytes", "outside",
+    "wrong result",         "other work", "other",       "passed"};
 
 static enum verdict verdict_of(const char *msg) {
   static const struct {
     const char *part;
     enum verdict v;
-  } parts[] = {{"deadlock", DEADLOCK},     {"passes sim.max", LIMIT},
-               {"while instruction", RACE}, {"never wr", UNWRITTEN},
-               {"no tensor lies", FOREIGN}, {"scratchpad", FOREIGN},
-               {"does not hold", FOREIGN},  {"result is not", WRONG}, {"other work", WORK}};
+  } parts[] = {
+      {"deadlock", DEADLOCK},     {"passes sim.max", LIMIT},   {"while instruction", RACE},
+      {"never wr", UNWRITTEN},    {"no tensor lies", FOREIGN}, {"scratchpad", FOREIGN},
+      {"does not hold", FOREIGN}, {"result is not", WRONG},    {"other work", WORK}};
   for (size_t i = 0; i < LEN(parts); i++)
     if (strstr(msg, parts[i].part)) return parts[i].v;
   return OTHER;
@@ -273,8 +274,7 @@ static bool results_are_slow(const struct survivor *s) {
   bool slots = (s->inst->op == TSR_ISA_SEM && s->inst->f[0] == 2 && s->rule->value == 1) ||
                (s->inst->op == TSR_ISA_WAIT && s->inst->f[0] == TSR_UNIT_TILE &&
                 s->inst->f[1] == 2 && s->rule->kind == DROP);
-  return slots && s->subject->slow_results && why &&
-         strstr(why, "from where another lies");
+  return slots && s->subject->slow_results && why && strstr(why, "from where another lies");
 }
 
 static const struct {

@@ -15,8 +15,8 @@ void plan_make(struct tsr_run_plan *p, const char *arch, const char *workload,
   tsr_err_fini(&err);
 }
 
-enum tsr_status plan_run(const struct tsr_run_plan *p, size_t layer,
-                         struct layer *out, struct tsr_err *err) {
+enum tsr_status plan_run(const struct tsr_run_plan *p, size_t layer, struct layer *out,
+                         struct tsr_err *err) {
   struct tsr_program_set set = {0};
   enum tsr_status st = tsr_run_lower(p, layer, &set, err);
   if (!st) st = plan_run_set(p, layer, &set, out, err);

@@ -79,18 +79,83 @@ static const struct shape shapes[] = {
     {.m = 3, .n = 5, .k = 211, .count = 1},
     {.m = 11, .n = 9, .k = 19, .count = 5},
     {.m = 1, .n = 4, .k = 40, .count = 9},
-    {.batch = 1, .in_c = 5, .in_h = 7, .in_w = 6, .out_c = 7, .k_h = 3, .k_w = 3,
-     .stride_h = 1, .stride_w = 1, .pad = {1, 1, 1, 1}, .dil_h = 1, .dil_w = 1, .groups = 1},
-    {.batch = 3, .in_c = 4, .in_h = 9, .in_w = 9, .out_c = 6, .k_h = 3, .k_w = 2,
-     .stride_h = 2, .stride_w = 3, .pad = {2, 0, 1, 1}, .dil_h = 1, .dil_w = 1, .groups = 1},
-    {.batch = 1, .in_c = 3, .in_h = 9, .in_w = 11, .out_c = 4, .k_h = 3, .k_w = 3,
-     .stride_h = 1, .stride_w = 1, .pad = {2, 2, 2, 2}, .dil_h = 2, .dil_w = 2, .groups = 1},
-    {.batch = 2, .in_c = 6, .in_h = 5, .in_w = 5, .out_c = 9, .k_h = 3, .k_w = 3,
-     .stride_h = 1, .stride_w = 1, .pad = {1, 1, 1, 1}, .dil_h = 1, .dil_w = 1, .groups = 3},
-    {.batch = 1, .in_c = 7, .in_h = 6, .in_w = 6, .out_c = 7, .k_h = 3, .k_w = 3,
-     .stride_h = 1, .stride_w = 1, .pad = {1, 1, 1, 1}, .dil_h = 1, .dil_w = 1, .groups = 7},
-    {.batch = 5, .in_c = 17, .in_h = 3, .in_w = 2, .out_c = 3, .k_h = 1, .k_w = 1,
-     .stride_h = 1, .stride_w = 1, .dil_h = 1, .dil_w = 1, .groups = 1},
+    {.batch = 1,
+     .in_c = 5,
+     .in_h = 7,
+     .in_w = 6,
+     .out_c = 7,
+     .k_h = 3,
+     .k_w = 3,
+     .stride_h = 1,
+     .stride_w = 1,
+     .pad = {1, 1, 1, 1},
+     .dil_h = 1,
+     .dil_w = 1,
+     .groups = 1},
+    {.batch = 3,
+     .in_c = 4,
+     .in_h = 9,
+     .in_w = 9,
+     .out_c = 6,
+     .k_h = 3,
+     .k_w = 2,
+     .stride_h = 2,
+     .stride_w = 3,
+     .pad = {2, 0, 1, 1},
+     .dil_h = 1,
+     .dil_w = 1,
+     .groups = 1},
+    {.batch = 1,
+     .in_c = 3,
+     .in_h = 9,
+     .in_w = 11,
+     .out_c = 4,
+     .k_h = 3,
+     .k_w = 3,
+     .stride_h = 1,
+     .stride_w = 1,
+     .pad = {2, 2, 2, 2},
+     .dil_h = 2,
+     .dil_w = 2,
+     .groups = 1},
+    {.batch = 2,
+     .in_c = 6,
+     .in_h = 5,
+     .in_w = 5,
+     .out_c = 9,
+     .k_h = 3,
+     .k_w = 3,
+     .stride_h = 1,
+     .stride_w = 1,
+     .pad = {1, 1, 1, 1},
+     .dil_h = 1,
+     .dil_w = 1,
+     .groups = 3},
+    {.batch = 1,
+     .in_c = 7,
+     .in_h = 6,
+     .in_w = 6,
+     .out_c = 7,
+     .k_h = 3,
+     .k_w = 3,
+     .stride_h = 1,
+     .stride_w = 1,
+     .pad = {1, 1, 1, 1},
+     .dil_h = 1,
+     .dil_w = 1,
+     .groups = 7},
+    {.batch = 5,
+     .in_c = 17,
+     .in_h = 3,
+     .in_w = 2,
+     .out_c = 3,
+     .k_h = 1,
+     .k_w = 1,
+     .stride_h = 1,
+     .stride_w = 1,
+     .dil_h = 1,
+     .dil_w = 1,
+     .groups = 1},
 };
 
 static void shape_text(const struct shape *s, char *out, size_t size) {
@@ -103,15 +168,15 @@ static void shape_text(const struct shape *s, char *out, size_t size) {
              head, s->m, s->n, s->k, s->count);
     return;
   }
-  uint64_t h = (s->in_h + s->pad[0] + s->pad[2] - s->dil_h * (s->k_h - 1) - 1) / s->stride_h + 1;
-  uint64_t w = (s->in_w + s->pad[1] + s->pad[3] - s->dil_w * (s->k_w - 1) - 1) / s->stride_w + 1;
-  const uint64_t v[] = {s->batch * h * w,
-                        s->out_c / s->groups,
-                        s->k_h * s->k_w * s->in_c / s->groups,
-                        s->groups};
-  const uint64_t g[] = {s->batch,    s->in_c,   s->in_h,   s->in_w,   s->out_c, s->k_h,
-                        s->k_w,      s->stride_h, s->stride_w, s->pad[0], s->pad[1], s->pad[2],
-                        s->pad[3],   s->dil_h,  s->dil_w,  s->groups};
+  uint64_t h =
+      (s->in_h + s->pad[0] + s->pad[2] - s->dil_h * (s->k_h - 1) - 1) / s->stride_h + 1;
+  uint64_t w =
+      (s->in_w + s->pad[1] + s->pad[3] - s->dil_w * (s->k_w - 1) - 1) / s->stride_w + 1;
+  const uint64_t v[] = {s->batch * h * w, s->out_c / s->groups,
+                        s->k_h * s->k_w * s->in_c / s->groups, s->groups};
+  const uint64_t g[] = {s->batch,  s->in_c,     s->in_h,     s->in_w,   s->out_c,  s->k_h,
+                        s->k_w,    s->stride_h, s->stride_w, s->pad[0], s->pad[1], s->pad[2],
+                        s->pad[3], s->dil_h,    s->dil_w,    s->groups};
   int n = snprintf(out, size, "%sm,a,conv", head);
   for (size_t i = 0; i < LEN(v); i++)
     n += snprintf(out + n, size - (size_t)n, ",%" PRIu64, v[i]);
@@ -134,9 +199,10 @@ static const uint64_t cores_of[] = {1, 2, 4, 7};
 static const char *const splits[] = {"auto", "m", "n", "heads", "batch", "k"};
 
 static void list_sets(const struct pick *c, char more[2][32], const char **sets, size_t *n) {
-  static const char *const base[] = {"dma.burst=16B",      "sram.a.width=4B", "sram.b.width=4B",
-                                     "sram.c.width=8B",    "sram.a.banks=2",  "sram.b.banks=2",
-                                     "sram.c.banks=2",     "dram.latency=20ns",
+  static const char *const base[] = {"dma.burst=16B",          "sram.a.width=4B",
+                                     "sram.b.width=4B",        "sram.c.width=8B",
+                                     "sram.a.banks=2",         "sram.b.banks=2",
+                                     "sram.c.banks=2",         "dram.latency=20ns",
                                      "sim.max_cycles=3000000", NULL};
   const char *const *lists[] = {base, flows[c->flow].set, formats[c->format].set,
                                 rooms[c->room].set};
@@ -173,11 +239,8 @@ static void one(const struct pick *c, struct tally *t) {
   size_t n;
   list_sets(c, more, sets, &n);
   shape_text(&shapes[c->shape], text, sizeof text);
-  struct tsr_run_options o = {.arch = arch_of,
-                              .workload = "net.csv",
-                              .workload_text = text,
-                              .sets = sets,
-                              .n_sets = n};
+  struct tsr_run_options o = {
+      .arch = arch_of, .workload = "net.csv", .workload_text = text, .sets = sets, .n_sets = n};
   enum tsr_status st = tsr_run_plan_make(&o, &p, &err);
   if (st && err.n && strstr(err.msg[0], "does not fit: ")) {
     t->too_large++;
@@ -229,14 +292,14 @@ static void an_array_that_cuts_k_elsewhere_is_refused_with_values_alone(void **s
     const char *flow, *rows;
     bool refused;
   } rows[] = {
-      {"ws", "tile.rows=16", false}, {"ws", "tile.rows=6", true}, {"is", "tile.rows=6", true},
+      {"ws", "tile.rows=16", false}, {"ws", "tile.rows=6", true},  {"is", "tile.rows=6", true},
       {"is", "tile.rows=32", false}, {"os", "tile.rows=6", false},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     char flow[32];
     snprintf(flow, sizeof flow, "tile.dataflow=%s", rows[i].flow);
-    const char *const sets[] = {flow, rows[i].rows, "tile.mma=nv_ampere_mma_m16n8k16_f32_f16_f32",
-                                NULL};
+    const char *const sets[] = {flow, rows[i].rows,
+                                "tile.mma=nv_ampere_mma_m16n8k16_f32_f16_f32", NULL};
     struct tsr_run_plan p;
     struct tsr_err err = TSR_ERR_INIT;
     struct layer x;

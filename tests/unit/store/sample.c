@@ -117,11 +117,16 @@ static void layer_fill(struct sample *s, size_t i, size_t segments, bool has_mac
 
 static const struct tsr_run_tenant_record tenants[] = {
     {.workload = "net.csv", .first_core = 0, .cores = 1}};
-static const struct tsr_run_resource resources[] = {
-    {.instance = "dram", .resource = "channel0", .bytes = 4096, .busy_cycles = 80,
-     .wait_cycles = 12345},
-    {.instance = "core0.sram.a", .resource = "bank1", .bytes = 512, .busy_cycles = 16,
-     .wait_cycles = 3}};
+static const struct tsr_run_resource resources[] = {{.instance = "dram",
+                                                     .resource = "channel0",
+                                                     .bytes = 4096,
+                                                     .busy_cycles = 80,
+                                                     .wait_cycles = 12345},
+                                                    {.instance = "core0.sram.a",
+                                                     .resource = "bank1",
+                                                     .bytes = 512,
+                                                     .busy_cycles = 16,
+                                                     .wait_cycles = 3}};
 
 void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) {
   memset(s, 0, sizeof *s);
