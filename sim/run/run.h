@@ -58,6 +58,8 @@ struct tsr_run_layer_plan {
   const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
   const struct tsr_format *scale;
   uint64_t scales_bytes; /* their address */
+  bool separate; /* its epilogue is a pass of its own */
+  uint64_t step_bytes[TSR_EPILOGUE_MAX]; /* addresses of the epilogue's second operands */
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
