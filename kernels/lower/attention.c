@@ -69,7 +69,7 @@ enum { /* semaphores */
        O_FREE       /* plain: slots of c for results */
 };
 enum { ROWS = 1 << TSR_AXIS_OW, COLS = 1 << TSR_AXIS_N };
-enum { SIDE_MAX = 512 };
+enum { QUERIES_MAX = 512, KEYS_MAX = 256 }; /* of a tile: enough for long streams */
 enum { MINUS_MAX = (int)0xff7fffffu, PLUS_MAX = 0x7f7fffff }; /* fp32 codes */
 
 /* ---- what fits ---- */
@@ -118,7 +118,7 @@ static bool fits_tiled(const struct tsr_op *op, const struct tsr_lower_at *at, u
 /* Rows of scores that the softmax of a plain attention takes at once, 0: not one. */
 static uint64_t softmax_rows(const struct tsr_op *op, const struct tsr_lower_at *at) {
   uint64_t most = 0;
-  for (uint64_t tm = 1; tm <= op->m && tm <= SIDE_MAX; tm++) {
+  for (uint64_t tm = 1; tm <= op->m && tm <= QUERIES_MAX; tm++) {
     uint64_t a = tm * op->n * at->bytes[TSR_LOWER_FMT_OUT];
     uint64_t d = tsri_align(tm * op->n * at->bytes[TSR_LOWER_FMT_A]);
     uint64_t c = at->slots[TSR_BUF_C] * d + tsri_align(tm * op->n * 4) + 2 * tsri_align(tm * 4);
@@ -151,8 +151,8 @@ static void choose(const struct tsr_op *op, const struct tsr_lower_at *at, uint6
                    struct tsr_lower_cut *cut) {
   uint64_t best_loads = UINT64_MAX, best_tiles = UINT64_MAX;
   for (int resident = 1; resident >= 0; resident--)
-    for (uint64_t x = 1; x / 2 < m && x <= SIDE_MAX; x *= 2)
-      for (uint64_t y = 1; y / 2 < op->n && y <= SIDE_MAX; y *= 2) {
+    for (uint64_t x = 1; x / 2 < m && x <= QUERIES_MAX; x *= 2)
+      for (uint64_t y = 1; y / 2 < op->n && y <= KEYS_MAX; y *= 2) {
         uint64_t tm = tsr_min_u64(x, m), tn = tsr_min_u64(y, op->n);
         uint64_t loads = resident ? 1 : tsr_ceil_div(m, tm);
         uint64_t tiles = tsr_ceil_div(m, tm) * tsr_ceil_div(op->n, tn);
