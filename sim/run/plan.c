@@ -162,7 +162,7 @@ static void shape_of(struct tsr_run_layer_plan *l) {
 /* ---- placement ---- */
 
 struct sizes {
-  uint64_t a, b, c, extra[2];
+  uint64_t a, b, c, extra[TSR_LOWER_EXTRA];
 };
 
 static uint64_t align_up(uint64_t v) {
@@ -181,7 +181,7 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
       *z = (struct sizes){bytes[TSR_LOWER_A],
                           bytes[TSR_LOWER_B],
                           bytes[TSR_LOWER_OUT],
-                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1]}};
+                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1], bytes[TSR_LOWER_X2]}};
     return st;
   }
   /* Room for the arithmetic on strides and tiles that follows. */
@@ -242,7 +242,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
     l->parts_bytes = act;
     act += align_up(parts);
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < TSR_LOWER_EXTRA; t++) {
       l->extra_bytes[t] = act;
       act += align_up(z.extra[t]);
     }
@@ -264,7 +264,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     for (int t = 0; t < 3; t++)
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
     l->parts_bytes += weights + region[l->region];
-    for (int t = 0; t < 2; t++) l->extra_bytes[t] += weights + region[l->region];
+    for (int t = 0; t < TSR_LOWER_EXTRA; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
   if (st) return st;
