@@ -52,7 +52,7 @@ struct tsr_run_layer_plan {
   bool foreign;             /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3];   /* addresses of its tensors a, b, c */
   uint64_t parts_bytes;     /* and of the cores' partial sums, where k is divided */
-  uint64_t extra_bytes[2];  /* of what else it reads or writes (kernels/lower/op.h) */
+  uint64_t extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
   struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
   const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
