@@ -136,8 +136,8 @@ static const struct table tables[] = {
      "no workload of the run was also run alone on the same cores of the same machine "
      "(`--workload W@FIRST-LAST`), or the run has one workload only",
      true,
-     "SELECT workload, first_core || '-' || (first_core + cores - 1), alone_run, alone_cycles, "
-     "together_cycles, slowdown, cause, added_cycles, "
+     "SELECT workload || '@' || first_core || '-' || (first_core + cores - 1), alone_run, "
+     "alone_cycles, together_cycles, slowdown, cause, added_cycles, "
      "(SELECT instance || '.' || resource FROM v_resources x WHERE x.run = c.run "
      "ORDER BY wait_cycles DESC, instance, resource LIMIT 1) "
      "FROM v_contention c WHERE run = ?1 ORDER BY tenant",
@@ -147,14 +147,13 @@ static const struct table tables[] = {
      "FROM v_contention c WHERE run = ?1 ORDER BY tenant",
      NULL,
      {{"workload", TSRI_NAME, false},
-      {"cores", TSRI_LEFT, false},
       {"alone: run", TSRI_RIGHT, false},
       {"cycles", TSRI_RIGHT, false},
       {"together", TSRI_RIGHT, false},
       {"slower x", TSRI_F2, false},
-      {"stalls more for", TSRI_LEFT, true},
-      {"by cycles", TSRI_RIGHT, false},
-      {"waited for most", TSRI_LEFT, true}}},
+      {"more", TSRI_LEFT, true},
+      {"by", TSRI_RIGHT, false},
+      {"busiest", TSRI_LEFT, true}}},
     {"kernels",
      "the kernel and the mapping of each layer, and why not the kernel requested",
      "the run has no layer",

@@ -5,7 +5,8 @@
  * in scratchpad a, O += P V in c; what stands in O and in the sum is scaled by
  * e^(old max - new max) before, and O is divided by the sum at the end
  * (SRC:dao2022, the online softmax).  Keys and values of a head stay in scratchpad b where
- * they fit, else they come again for each tile of queries.
+ * they fit, and then the tile makes the scores of the next keys while the vector unit is at
+ * the present ones; else they come again for each tile of queries, one after the other.
  *
  * Plain: scores are stored, their softmax is stored, and both are loaded again: the three
  * operators one after the other.
@@ -20,12 +21,44 @@
 
 enum { L_G, L_R, L_I, L_J };
 enum { X_G, X_R, X_M, X_N };
-enum { T_Q, T_K, T_V, T_O, T_S, T_KF, T_P, T_VF, T_OF, T_PLACE_Q, T_PLACE_K, T_SIN };
-enum { P_Q, P_K, P_V, P_D, P_S, P_P, P_O, P_MAX, P_OLD, P_SUM, P_MASK, P_PLACE_Q, P_PLACE_K };
+enum {
+  T_Q,
+  T_K,
+  T_V,
+  T_O,
+  T_S,
+  T_KF,
+  T_P,
+  T_VF,
+  T_OF,
+  T_PLACE_Q,
+  T_PLACE_K,
+  T_SIN,
+  T_SN,
+  T_KN
+};
+enum {
+  P_Q,
+  P_K,
+  P_V,
+  P_D,
+  P_S,
+  P_P,
+  P_O,
+  P_MAX,
+  P_OLD,
+  P_SUM,
+  P_MASK,
+  P_PLACE_Q,
+  P_PLACE_K,
+  P_T,
+  P_KN
+};
 enum { /* semaphores */
        V_FULL = TSRI_SEM_OWN,
        Q_SEEN, /* the vector unit may read a tile of queries */
        S_FULL,
+       S_FREE,
        P_FULL,
        O_FULL,
        PLACES_FULL,
@@ -77,7 +110,7 @@ static bool fits_tiled(const struct tsr_op *op, const struct tsr_lower_at *at, u
   room_of(op, at, tm, resident ? op->n : tn, &kv);
   uint64_t a = at->slots[TSR_BUF_A] * r.q + r.p;
   uint64_t b = slots_b(at, &kv, resident) * 2 * kv.kv + kv.places;
-  uint64_t c = at->slots[TSR_BUF_C] * r.d + r.s + r.o + 3 * r.row +
+  uint64_t c = at->slots[TSR_BUF_C] * r.d + 2 * r.s + r.o + 3 * r.row +
                (op->attr.causal ? tsri_align(tm * tn * 4) : 0);
   return a <= total(at, TSR_BUF_A) && b <= total(at, TSR_BUF_B) && c <= total(at, TSR_BUF_C);
 }
@@ -171,8 +204,8 @@ enum tsr_status tsri_attention_cut(const struct tsr_op *op, const struct tsr_low
     return tsri_no_fit(op, "a row of scores with its softmax", op->n * 8, total(at, TSR_BUF_C),
                        "c", err);
   return tsri_no_fit(op, "a query, a key and a value with their result",
-                     at->slots[TSR_BUF_C] * r.d + r.s + r.o + 3 * r.row, total(at, TSR_BUF_C),
-                     "c", err);
+                     at->slots[TSR_BUF_C] * r.d + 2 * r.s + r.o + 3 * r.row,
+                     total(at, TSR_BUF_C), "c", err);
 }
 
 /* ---- descriptions ---- */
@@ -181,6 +214,7 @@ struct attention {
   struct tsri_emit *e;
   uint64_t from[4], size[4], tile[4], trips[4], d;
   bool resident, causal;
+  bool ahead; /* scores of the next tile of keys are made while those of one are softened */
 };
 
 /* Queries or results [kv head][head][m][width] of the core's part. */
@@ -288,6 +322,15 @@ static void begin(struct attention *x, uint64_t core) {
 
 /* ---- tiled ---- */
 
+/* Scores and keys of the tile after the present one. */
+static void describe_next(struct attention *x) {
+  const uint64_t *s = x->size, *tile = x->tile, left = s[X_N] - tile[X_N];
+  const struct side m = {s[X_M], tile[X_M], L_I, TSR_AXIS_OW};
+  const struct side n = {left, tile[X_N], L_J, TSR_AXIS_N}, d = {x->d, x->d, -1, TSR_AXIS_C};
+  fed(x, T_SN, TSR_LOWER_FMT_ACC, (const struct side[]){m, n});
+  fed(x, T_KN, TSR_LOWER_FMT_B, (const struct side[]){n, d});
+}
+
 static void tiled_places(struct attention *x) {
   struct tsri_emit *e = x->e;
   const struct tsr_lower_at *at = e->at;
@@ -305,9 +348,14 @@ static void tiled_places(struct attention *x) {
   tsri_emit_ring(e, P_V, &b, kv.kv, TSR_LOWER_FMT_B, t, x->resident ? 1 : 4);
   int64_t tile = (int64_t)(x->tile[X_N] * x->d * at->bytes[TSR_LOWER_FMT_B]);
   for (int p = P_K; x->resident && p <= P_V; p++) TSRI_EMIT(e, ADVANCE, p, L_J, tile);
+  if (x->ahead) {
+    tsri_emit_ring(e, P_KN, &b, (uint64_t)tile, TSR_LOWER_FMT_B, t, 1);
+    TSRI_EMIT(e, ADVANCE, P_KN, L_J, tile);
+  }
   tsri_emit_ring(e, P_D, &d, 0, TSR_LOWER_FMT_OUT, t, 3);
   uint64_t c = d.slots * d.bytes;
   tsri_emit_fixed(e, P_S, TSR_BUF_C, c, TSR_LOWER_FMT_ACC);
+  tsri_emit_fixed(e, P_T, TSR_BUF_C, c += r.s, TSR_LOWER_FMT_ACC);
   tsri_emit_fixed(e, P_O, TSR_BUF_C, c += r.s, TSR_LOWER_FMT_ACC);
   tsri_emit_fixed(e, P_MAX, TSR_BUF_C, c += r.o, TSR_LOWER_FMT_FP32);
   tsri_emit_fixed(e, P_OLD, TSR_BUF_C, c += r.row, TSR_LOWER_FMT_FP32);
@@ -345,12 +393,12 @@ static void load_places(struct attention *x) {
 
 /* Scores of keys behind the query fall out of reach. */
 static void mask(struct attention *x) {
-  vec(x, TSR_VEC_MULI, P_MASK, P_S, 0, TSR_BC_NONE, COLS, 0, 0);
+  vec(x, TSR_VEC_MULI, P_MASK, P_T, 0, TSR_BC_NONE, COLS, 0, 0);
   vec(x, TSR_VEC_SUB, P_MASK, P_MASK, P_PLACE_K, TSR_BC_ROW, COLS, 0, 0);
   vec(x, TSR_VEC_ADD, P_MASK, P_MASK, P_PLACE_Q, TSR_BC_COL, COLS, 0, 0);
   vec(x, TSR_VEC_MINI, P_MASK, P_MASK, 0, TSR_BC_NONE, COLS, 0, 0);
   vec(x, TSR_VEC_MULI, P_MASK, P_MASK, 0, TSR_BC_NONE, COLS, 0, PLUS_MAX);
-  vec(x, TSR_VEC_ADD, P_S, P_S, P_MASK, TSR_BC_NONE, COLS, 0, 0);
+  vec(x, TSR_VEC_ADD, P_T, P_T, P_MASK, TSR_BC_NONE, COLS, 0, 0);
 }
 
 /* Keys and values into a slot of b. */
@@ -361,36 +409,62 @@ static void load_keys(struct attention *x) {
   tsri_emit_signal(e, TSR_UNIT_LOAD, V_FULL, TSR_WHEN_DONE);
 }
 
+/* Scores of the present tile of keys, or of the one after it: none behind the last. */
+static void multiply(struct attention *x, bool next) {
+  struct tsri_emit *e = x->e;
+  axes(x, false);
+  if (next) {
+    uint64_t left = x->size[X_N] - x->tile[X_N];
+    TSRI_EMIT(e, AXIS, TSR_AXIS_N, L_J, (int64_t)left, (int64_t)x->tile[X_N]);
+  }
+  tsri_emit_wait(e, TSR_UNIT_TILE, S_FREE);
+  TSRI_EMIT(e, MM, P_S, P_Q, next ? P_KN : P_K, next ? T_SN : T_S, T_Q, next ? T_KN : T_KF, 0,
+            e->at->rate, TSR_DENSE, 0);
+  tsri_emit_signal(e, TSR_UNIT_TILE, S_FULL, TSR_WHEN_DONE);
+}
+
+/* The vector unit takes the scores; the tile may make the next ones. */
+static void take_scores(struct attention *x) {
+  struct tsri_emit *e = x->e;
+  axes(x, false);
+  tsri_emit_wait(e, TSR_UNIT_VECTOR, S_FULL);
+  vec(x, TSR_VEC_MULI, P_T, P_S, 0, TSR_BC_NONE, COLS, 0, scale_of(e->op));
+  tsri_emit_signal(e, TSR_UNIT_VECTOR, S_FREE, TSR_WHEN_READ);
+}
+
+static void soften(struct attention *x) {
+  const int over = 1 << L_J;
+  axes(x, false);
+  if (x->causal) mask(x);
+  vec(x, TSR_VEC_COPY, P_OLD, P_MAX, 0, TSR_BC_NONE, 0, 0, 0);
+  vec(x, TSR_VEC_ROWMAX, P_MAX, P_T, 0, TSR_BC_NONE, COLS, over, 0);
+  vec(x, TSR_VEC_SUBEXP, P_OLD, P_OLD, P_MAX, TSR_BC_NONE, 0, 0, 0);
+  vec(x, TSR_VEC_SUBEXP, P_T, P_T, P_MAX, TSR_BC_COL, COLS, 0, 0);
+  vec(x, TSR_VEC_MUL, P_SUM, P_SUM, P_OLD, TSR_BC_NONE, 0, 0, 0);
+  vec(x, TSR_VEC_ROWSUM, P_SUM, P_T, 0, TSR_BC_NONE, COLS, over, 0);
+  tsri_emit_wait(x->e, TSR_UNIT_VECTOR, O_FULL); /* the product before has read P */
+  vec(x, TSR_VEC_COPY, P_P, P_T, 0, TSR_BC_NONE, COLS, 0, 0);
+  axes(x, true);
+  vec(x, TSR_VEC_MUL, P_O, P_O, P_OLD, TSR_BC_COL, COLS, 0, 0);
+  tsri_emit_signal(x->e, TSR_UNIT_VECTOR, P_FULL, TSR_WHEN_DONE);
+}
+
 /* A tile of queries against a tile of keys. */
 static void tile(struct attention *x) {
   struct tsri_emit *e = x->e;
-  const int64_t rate = e->at->rate, over = 1 << L_J;
   if (!x->resident) {
     load_keys(x);
     tsri_emit_wait(e, TSR_UNIT_TILE, TSRI_FULL + TSR_BUF_B);
   }
-  axes(x, false);
-  TSRI_EMIT(e, MM, P_S, P_Q, P_K, T_S, T_Q, T_KF, 0, rate, TSR_DENSE, 0);
-  tsri_emit_signal(e, TSR_UNIT_TILE, S_FULL, TSR_WHEN_DONE);
-  tsri_emit_wait(e, TSR_UNIT_VECTOR, S_FULL);
-  vec(x, TSR_VEC_MULI, P_S, P_S, 0, TSR_BC_NONE, COLS, 0, scale_of(e->op));
-  if (x->causal) mask(x);
-  vec(x, TSR_VEC_COPY, P_OLD, P_MAX, 0, TSR_BC_NONE, 0, 0, 0);
-  vec(x, TSR_VEC_ROWMAX, P_MAX, P_S, 0, TSR_BC_NONE, COLS, over, 0);
-  vec(x, TSR_VEC_SUBEXP, P_OLD, P_OLD, P_MAX, TSR_BC_NONE, 0, 0, 0);
-  vec(x, TSR_VEC_SUBEXP, P_S, P_S, P_MAX, TSR_BC_COL, COLS, 0, 0);
-  vec(x, TSR_VEC_MUL, P_SUM, P_SUM, P_OLD, TSR_BC_NONE, 0, 0, 0);
-  vec(x, TSR_VEC_ROWSUM, P_SUM, P_S, 0, TSR_BC_NONE, COLS, over, 0);
-  vec(x, TSR_VEC_COPY, P_P, P_S, 0, TSR_BC_NONE, COLS, 0, 0);
-  axes(x, true);
-  vec(x, TSR_VEC_MUL, P_O, P_O, P_OLD, TSR_BC_COL, COLS, 0, 0);
-  tsri_emit_signal(e, TSR_UNIT_VECTOR, P_FULL, TSR_WHEN_DONE);
+  if (!x->ahead) multiply(x, false);
+  take_scores(x);
+  if (x->ahead) multiply(x, true);
+  soften(x);
   if (!x->resident) tsri_emit_wait(e, TSR_UNIT_TILE, V_FULL);
   tsri_emit_wait(e, TSR_UNIT_TILE, P_FULL);
-  TSRI_EMIT(e, MM, P_O, P_P, P_V, T_OF, T_P, T_VF, over, rate, TSR_DENSE, 0);
+  TSRI_EMIT(e, MM, P_O, P_P, P_V, T_OF, T_P, T_VF, 1 << L_J, e->at->rate, TSR_DENSE, 0);
   tsri_emit_signal(e, TSR_UNIT_TILE, O_FULL, TSR_WHEN_DONE);
   if (!x->resident) tsri_emit_signal(e, TSR_UNIT_TILE, TSRI_FREE + TSR_BUF_B, TSR_WHEN_READ);
-  tsri_emit_wait(e, TSR_UNIT_VECTOR, O_FULL);
 }
 
 /* A tile of queries against all keys. */
@@ -399,6 +473,7 @@ static void queries(struct attention *x) {
   tsri_emit_load(e, T_Q, P_Q, TSR_BUF_A);
   tsri_emit_signal(e, TSR_UNIT_LOAD, Q_SEEN, TSR_WHEN_DONE);
   tsri_emit_wait(e, TSR_UNIT_TILE, TSRI_FULL + TSR_BUF_A);
+  if (x->ahead) multiply(x, false);
   tsri_emit_wait(e, TSR_UNIT_VECTOR, Q_SEEN);
   /* No maximum yet, nothing summed: from any numbers at hand. */
   axes(x, true);
@@ -410,15 +485,26 @@ static void queries(struct attention *x) {
   tile(x);
   TSRI_EMIT(e, END, L_J);
   tsri_emit_signal(e, TSR_UNIT_TILE, TSRI_FREE + TSR_BUF_A, TSR_WHEN_READ);
+  if (x->ahead) { /* nothing behind the last tile */
+    tsri_emit_wait(e, TSR_UNIT_VECTOR, S_FULL);
+    tsri_emit_signal(e, TSR_UNIT_VECTOR, S_FREE, TSR_WHEN_READ);
+  }
+  tsri_emit_wait(e, TSR_UNIT_VECTOR, O_FULL);
   tsri_emit_wait(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_C);
+  axes(x, true);
   vec(x, TSR_VEC_DIV, P_D, P_O, P_SUM, TSR_BC_COL, COLS, 0, 0);
+  tsri_emit_signal(e, TSR_UNIT_VECTOR, O_FULL, TSR_WHEN_READ);
   tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FULL + TSR_BUF_C, TSR_WHEN_DONE);
   tsri_emit_store(e, T_O, P_D);
 }
 
 static void tiled(struct attention *x) {
   struct tsri_emit *e = x->e;
+  x->ahead = x->resident && x->trips[X_N] > 1;
+  if (x->ahead) describe_next(x);
   tiled_places(x);
+  TSRI_EMIT(e, SEM, S_FREE, 1);
+  TSRI_EMIT(e, SEM, O_FULL, 1);
   if (x->causal) load_places(x);
   TSRI_EMIT(e, LOOP, L_G, (int64_t)x->trips[X_G]);
   if (x->resident) {

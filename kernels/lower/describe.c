@@ -64,8 +64,7 @@ static void describe_base(struct tsri_lowering *lo, int t, struct tsri_tensor *x
   TSRI_EMIT(lo, TENSOR, t, f, x->elem_bytes, base);
 }
 
-static void describe_tensor(struct tsri_lowering *lo, int t, struct tsri_tensor *x) {
-  describe_base(lo, t, x);
+static void describe_dims(struct tsri_lowering *lo, int t, const struct tsri_tensor *x) {
   uint64_t stride[TSR_ISA_DIMS], s = x->elem_bytes;
   for (int i = x->rank; i-- > 0;) {
     stride[i] = s;
@@ -79,20 +78,27 @@ static void describe_tensor(struct tsri_lowering *lo, int t, struct tsri_tensor 
   }
 }
 
+static void describe_tensor(struct tsri_lowering *lo, int t, struct tsri_tensor *x) {
+  describe_base(lo, t, x);
+  describe_dims(lo, t, x);
+}
+
+void tsri_lower_tensor(struct tsri_lowering *lo, int t, const struct tsri_tensor *x, int fmt,
+                       uint64_t base_bytes) {
+  TSRI_EMIT(lo, TENSOR, t, fmt, x->elem_bytes, (int64_t)base_bytes);
+  describe_dims(lo, t, x);
+}
+
 static void describe_formats(struct tsri_lowering *lo) {
   for (int f = TSRI_FMT_A; f <= TSRI_FMT_OUT; f++)
     TSRI_EMIT(lo, FORMAT, f, tsr_isa_name(lo->p, lo->layout->formats[f]));
-  if (lo->m->promoted) TSRI_EMIT(lo, FORMAT, TSRI_FMT_SUM, tsr_isa_name(lo->p, "fp32"));
+  if (lo->m->promoted || lo->layout->n_steps)
+    TSRI_EMIT(lo, FORMAT, TSRI_FMT_SUM, tsr_isa_name(lo->p, "fp32"));
+  if (lo->m->scaled)
+    TSRI_EMIT(lo, FORMAT, TSRI_FMT_SCALE, tsr_isa_name(lo->p, lo->layout->scale_format));
 }
 
-/* A ring of buffers: the n-th transfer inside `level` loops uses the n-th of them. */
-struct ring {
-  int buf, fmt;
-  uint64_t elem, base, slot, slots;
-  uint32_t level;
-};
-
-static void describe_place(struct tsri_lowering *lo, int place, const struct ring *r) {
+void tsri_lower_place(struct tsri_lowering *lo, int place, const struct tsri_ring *r) {
   uint64_t wrap = r->slot * r->slots, step = r->slot;
   TSRI_EMIT(lo, PLACE, place, r->buf, r->fmt, (int64_t)r->elem, (int64_t)r->base,
             (int64_t)wrap);
@@ -104,35 +110,48 @@ static void describe_place(struct tsri_lowering *lo, int place, const struct rin
 
 /* The buffers of a scratchpad in turn, an element in the bytes of its format. */
 static void describe_slots(struct tsri_lowering *lo, int t) {
+  bool waits = t == TSR_BUF_C && lo->layout->n_steps; /* beside it lies what it is met by */
   static const int fmt[3] = {TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC};
   const uint64_t elem[3] = {lo->s->a_bytes, lo->s->b_bytes, lo->s->acc_bytes};
-  const struct ring r = {
+  struct tsri_ring r = {
       t, fmt[t], elem[t], 0, lo->layout->slot_bytes[t], lo->layout->slots[t], lo->level[t]};
-  describe_place(lo, t, &r);
+  if (waits) {
+    r.slot = tsri_lower_tile_c(lo->m) * elem[t];
+    r.slots = TSR_PROMOTED_SLOTS;
+    lo->used_c = r.slot * r.slots;
+  }
+  tsri_lower_place(lo, t, &r);
   if (lo->shared != t)
-    TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)lo->layout->slots[t]);
+    TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)r.slots);
   else if (lo->core == 0)
     for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
-      TSRI_EMIT(lo, SEM, (int64_t)(TSRI_SEM_OF_CORE + c), (int64_t)lo->layout->slots[t]);
+      TSRI_EMIT(lo, SEM, (int64_t)(TSRI_SEM_OF_CORE + c), (int64_t)r.slots);
 }
 
 /* Scratchpad c of promoted sums: a ring of partial ones, behind it one of running ones. */
 static void describe_promoted(struct tsri_lowering *lo) {
   const uint64_t elems = tsri_lower_tile_c(lo->m), slots = TSR_PROMOTED_SLOTS;
-  const struct ring part = {
+  const struct tsri_ring part = {
       TSR_BUF_C, TSRI_FMT_ACC,  lo->s->acc_bytes, 0, elems * lo->s->acc_bytes,
       slots,     lo->m->n_loops};
-  const struct ring sum = {TSR_BUF_C,
-                           TSRI_FMT_SUM,
-                           TSR_PROMOTED_BYTES,
-                           part.slot * slots,
-                           elems * TSR_PROMOTED_BYTES,
-                           slots,
-                           lo->level[TSR_BUF_C]};
-  describe_place(lo, TSR_BUF_C, &part);
-  describe_place(lo, TSRI_PLACE_SUM, &sum);
+  const struct tsri_ring sum = {TSR_BUF_C,
+                                TSRI_FMT_SUM,
+                                TSR_PROMOTED_BYTES,
+                                part.slot * slots,
+                                elems * TSR_PROMOTED_BYTES,
+                                slots,
+                                lo->level[TSR_BUF_C]};
+  tsri_lower_place(lo, TSR_BUF_C, &part);
+  tsri_lower_place(lo, TSRI_PLACE_SUM, &sum);
   TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + TSR_BUF_C, (int64_t)slots);
   TSRI_EMIT(lo, SEM, TSRI_SEM_SUM_FREE, (int64_t)slots);
+  lo->used_c = sum.base + sum.slot * slots;
+  if (!lo->m->scaled) return;
+  struct tsri_ring scaled = part; /* in place: an element of either has four bytes */
+  scaled.fmt = TSRI_FMT_SUM;
+  tsri_lower_place(lo, TSRI_PLACE_SCALED, &scaled);
+  tsri_lower_describe_scales(lo, lo->used_c);
+  lo->used_c += slots * lo->m->tile[TSR_AXIS_N] * lo->layout->scale_bytes;
 }
 
 /* An axis that is not described has size 1; a short part of one that a loop walks is empty
@@ -155,6 +174,7 @@ void tsri_lower_describe(struct tsri_lowering *lo) {
     if (i != TSR_BUF_C || !lo->m->promoted) describe_slots(lo, i);
   if (lo->m->promoted) describe_promoted(lo);
   describe_axes(lo);
+  if (lo->layout->n_steps) tsri_lower_describe_steps(lo, &t[TSR_BUF_C]);
   if (tsri_lower_parts(lo) < 2) return;
   TSRI_EMIT(lo, SEM, TSRI_SEM_PART_FREE, 2);
   TSRI_EMIT(lo, SEM, TSRI_SEM_TOTAL_FREE, 2);

@@ -61,8 +61,14 @@ static void emit_product(struct tsri_lowering *lo) {
   if (!promoted) return;
   signal(lo, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_C, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_FULL + TSR_BUF_C, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, TSR_BUF_C, TSRI_PLACE_SUM, TSR_BC_NONE,
-            MASK_ROWS, MASK_COLS, k_loops(lo->m), 0);
+  int64_t over = k_loops(lo->m);
+  int part = lo->m->scaled ? TSRI_PLACE_SCALED : TSR_BUF_C;
+  if (lo->m->scaled) /* the only tile of k is the sum */
+    TSRI_EMIT(lo, VEC, TSR_VEC_MUL, over ? part : TSRI_PLACE_SUM, TSR_BUF_C, TSRI_PLACE_SCALES,
+              TSR_BC_ROW, MASK_ROWS, MASK_COLS, 0, 0);
+  if (over)
+    TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, part, TSRI_PLACE_SUM, TSR_BC_NONE,
+              MASK_ROWS, MASK_COLS, over, 0);
   signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FREE + TSR_BUF_C, TSR_WHEN_READ);
 }
 
@@ -74,28 +80,46 @@ static void emit_open(struct tsri_lowering *lo) {
     TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
 }
 
-/* It is complete: from here on it is the store's. */
+/* It is complete: from here on it is the store's, or the vector unit's first. */
 static void emit_close(struct tsri_lowering *lo) {
-  bool promoted = lo->m->promoted;
+  bool promoted = lo->m->promoted, steps = lo->layout->n_steps;
   int unit = promoted ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
   int full = promoted ? TSRI_SEM_SUM_FULL : TSRI_SEM_FULL + TSR_BUF_C;
   int free = promoted ? TSRI_SEM_SUM_FREE : TSRI_SEM_FREE + TSR_BUF_C;
+  int place = promoted ? TSRI_PLACE_SUM : TSR_BUF_C;
+  if (steps) {
+    if (!promoted) {
+      signal(lo, unit, full, TSR_WHEN_DONE);
+      TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, full, TSR_GATE_START, 1);
+    }
+    place = tsri_lower_run_steps(lo);
+    unit = TSR_UNIT_VECTOR;
+    full = TSRI_SEM_STEPS_FULL;
+  }
   signal(lo, unit, full, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_STORE, full, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, STORE, TSR_BUF_C, promoted ? TSRI_PLACE_SUM : TSR_BUF_C,
-            tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
+  TSRI_EMIT(lo, STORE, TSR_BUF_C, place, tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
   signal(lo, TSR_UNIT_STORE, free, TSR_WHEN_READ);
+}
+
+static void emit_scales(struct tsri_lowering *lo) {
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_SCALES_FREE, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, LOAD, TSRI_TENSOR_SCALES, TSRI_PLACE_SCALES, TSR_TO_OWN);
+  signal(lo, TSR_UNIT_LOAD, TSRI_SEM_SCALES_FULL, TSR_WHEN_DONE);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FULL, TSR_GATE_START, 1);
 }
 
 /* The loops from `level` inwards. */
 static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   bool b = lo->level[TSR_BUF_B] == level, a = lo->level[TSR_BUF_A] == level;
-  bool c = lo->level[TSR_BUF_C] == level;
+  bool c = lo->level[TSR_BUF_C] == level, scales = lo->m->scaled && lo->scales_level == level;
   if (b) emit_load(lo, TSR_BUF_B);
   if (a) emit_load(lo, TSR_BUF_A);
   if (b) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_B, TSR_GATE_START, 1);
   if (a) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_A, TSR_GATE_START, 1);
   if (c) emit_open(lo);
+  if (scales) emit_scales(lo);
+  tsri_lower_load_operands(lo, level);
   if (level < lo->m->n_loops) {
     TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
     emit_level(lo, level + 1);
@@ -105,7 +129,9 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   }
   if (a) emit_free(lo, TSR_BUF_A);
   if (b) emit_free(lo, TSR_BUF_B);
+  if (scales) signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FREE, TSR_WHEN_READ);
   if (c) emit_close(lo);
+  tsri_lower_free_operands(lo, level);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
@@ -150,6 +176,8 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
   lo.shared = shared_operand(&lo);
   count_trips(&lo);
   for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
+  lo.scales_level = lo.level[TSR_BUF_B]; /* they go with the weights */
+  tsri_lower_find_operands(&lo);
   tsri_lower_describe(&lo);
   emit_level(&lo, 0);
   if (tsri_lower_parts(&lo) > 1) tsri_lower_reduce(&lo);

@@ -9,7 +9,12 @@
  * in ascending order of k, to a running sum in fp32; that one is stored.  Sums whose k is
  * divided among cores: each core stores its own, in the format in which it holds it (the
  * accumulator's, or fp32 when promoted); when all are there, each core adds up its share of
- * the results, in ascending order of the cores, in that format.
+ * the results, in ascending order of the cores, in that format.  Sums that are scaled: the
+ * sum of a tile of k is multiplied by a row of scales, one for each n, in fp32, and added so.
+ *
+ * Epilogue: the vector unit works on a tile of results before it is stored, step after step, in
+ * place: in fp32 where a sum has four bytes, else in the sum's format; what quantise makes for
+ * a result of integers is int32 until it is stored.
  *
  * An operand that all cores need alike (A where n is divided, B where m is) may be loaded by
  * the first of them for all: each tells it when a slot is free, and it tells all when a slot
@@ -22,11 +27,28 @@
 #define TSR_KERNELS_LOWER_LOWER_H
 
 #include "isa/isa.h"
+#include "kernels/lower/op.h"
 #include "kernels/mapping/mapping.h"
+
+/* A step of the epilogue: rows of its second operand lie [row][g][n] (with row: n alone,
+ * batchnorm two rows), [g][m] (col), [g] (scalar) or like C (full). */
+struct tsr_lower_step {
+  enum tsr_op_kind kind;
+  enum tsr_with with;
+  uint64_t base_bytes; /* 0 elements: it has none */
+  uint32_t bytes;      /* of an element */
+};
+enum { TSR_EPILOGUE_OPERANDS = 7 }; /* rows of second operands, of all steps */
 
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
   uint64_t parts_bytes;   /* address of the cores' partial sums, where there are such */
+  uint64_t scales_bytes;  /* and of the weights' scales [g][tile of k][n] */
+  uint32_t scale_bytes;   /* of one of them */
+  const char *scale_format;
+  size_t n_steps;         /* of the epilogue */
+  bool whole;             /* quantise makes integers */
+  struct tsr_lower_step step[TSR_EPILOGUE_MAX];
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
   uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */
@@ -40,6 +62,12 @@ struct tsr_lower_core {
   struct tsr_split split;
   uint64_t core;
 };
+
+/* How the second operand of a step lies, whatever the graph calls it; *rows of it, 0: none. */
+enum tsr_with tsr_lower_step_operand(enum tsr_op_kind kind, enum tsr_with with, unsigned *rows);
+/* The vector operations of a step. */
+size_t tsr_lower_step_list(enum tsr_op_kind kind, enum tsr_with with,
+                           struct tsr_vector_step out[TSR_STEPS_MAX]);
 
 /* The program of one core: its part of the layer (NULL: all of it) under the mapping of
  * the largest part.  *out is empty before; transferred (tsr_isa_program_fini). */

@@ -21,11 +21,11 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y) {
 }
 
 bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x) {
-  static const uint32_t not[3] = {
+  static const uint32_t not [3] = {
       [TSR_BUF_A] = 1u << TSR_AXIS_N,
       [TSR_BUF_B] = 1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW,
       [TSR_BUF_C] = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C};
-  return !(not[tensor] & 1u << x);
+  return !(not [tensor] & 1u << x);
 }
 
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
@@ -108,6 +108,22 @@ uint64_t tsr_mapping_k_tile(const struct tsr_shape *s, const struct tsr_mapping 
   return end;
 }
 
+uint64_t tsr_mapping_k_tiles(const struct tsr_shape *s, const struct tsr_mapping *m) {
+  uint64_t n = 1;
+  for (int x = TSR_AXIS_KH; x <= TSR_AXIS_C; x++) n *= tsr_ceil_div(s->size[x], m->tile[x]);
+  return n;
+}
+
+uint64_t tsr_mapping_k_index(const struct tsr_shape *s, const struct tsr_mapping *m,
+                             uint64_t from) {
+  const uint64_t *z = s->size, *t = m->tile;
+  uint64_t c = from % z[TSR_AXIS_C], w = from / z[TSR_AXIS_C] % z[TSR_AXIS_KW];
+  uint64_t h = from / z[TSR_AXIS_C] / z[TSR_AXIS_KW];
+  uint64_t row = h / t[TSR_AXIS_KH] * tsr_ceil_div(z[TSR_AXIS_KW], t[TSR_AXIS_KW]);
+  return (row + w / t[TSR_AXIS_KW]) * tsr_ceil_div(z[TSR_AXIS_C], t[TSR_AXIS_C]) +
+         c / t[TSR_AXIS_C];
+}
+
 uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *m,
                            uint64_t from) {
   uint64_t start, end;
@@ -133,5 +149,5 @@ void tsr_mapping_print(const struct tsr_shape *s, const struct tsr_mapping *m,
   tsr_str_addf(out, " tile %" PRIu64 "x%" PRIu64 "x%" PRIu64, tsr_mapping_tile_m(m),
                m->tile[TSR_AXIS_N], tsr_mapping_tile_k(m));
   if (m->tile[TSR_AXIS_G] > 1) tsr_str_addf(out, "x%" PRIu64, m->tile[TSR_AXIS_G]);
-  if (m->promoted) tsr_str_add(out, " promoted");
+  if (m->promoted) tsr_str_add(out, m->scaled ? " scaled" : " promoted");
 }

@@ -45,7 +45,12 @@ struct tsr_target {
   uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
                           uint32_t rate);
   const void *tile;
-  uint64_t promote;  /* products along k of a promoted sum; 0: none is promoted */
+  uint64_t promote; /* products along k of a promoted sum; 0: none is promoted */
+  /* Second operands of an epilogue, bytes for each n, m, element of c, and in all. */
+  bool epilogue;    /* results wait in c for the vector unit */
+  bool group_alone; /* a tile of a matmul holds one group: its operands are by group */
+  uint32_t row_bytes, col_bytes, full_bytes, one_bytes;
+  uint32_t scale_bytes; /* of the weights' scales, by tile of k and n; 0: none */
   uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
   bool multicast;    /* what all cores of a layer need is loaded once */
   double readers[2]; /* cores that a load of a, b serves; 0: one */
@@ -65,6 +70,7 @@ struct tsr_mapping {
   enum tsr_isa_axis spatial_rows, spatial_cols; /* n, c (for k), ow (for m) */
   uint64_t array_rows, array_cols;              /* elements along each */
   uint64_t k_cut;     /* partial sums leave the array after this many k; 0: never */
+  bool scaled;        /* a promoted sum is multiplied by its scale first */
   bool promoted;      /* each tile of k is summed anew, and added up in fp32 elsewhere */
   double cost_cycles; /* by the cheap figures that ranked it */
 };
@@ -133,6 +139,10 @@ uint64_t tsr_mapping_k_cut(const struct tsr_shape *s, const struct tsr_mapping *
 /* The end of the tile of k that `from` < k lies in. */
 uint64_t tsr_mapping_k_tile(const struct tsr_shape *s, const struct tsr_mapping *m,
                             uint64_t from);
+/* Tiles of k of the whole shape, and the number of the one that `from` lies in. */
+uint64_t tsr_mapping_k_tiles(const struct tsr_shape *s, const struct tsr_mapping *m);
+uint64_t tsr_mapping_k_index(const struct tsr_shape *s, const struct tsr_mapping *m,
+                             uint64_t from);
 /* Bytes of a running sum (fp32), and the buffers that promotion needs of partial sums and of
  * running ones: both lie in scratchpad c. */
 enum { TSR_PROMOTED_BYTES = 4, TSR_PROMOTED_SLOTS = 2 };

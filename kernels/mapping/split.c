@@ -96,7 +96,10 @@ static enum tsr_isa_axis m_axis(const struct tsr_shape *s, uint64_t cores) {
 
 /* The axis of k that is divided, the outermost: a core's products are a run of k.  Groups lie
  * between a convolution's channels; then they are divided themselves. */
-static enum tsr_isa_axis k_axis(const struct tsr_shape *s) {
+static enum tsr_isa_axis k_axis(const struct tsr_shape *s, const struct tsr_target *t) {
+  bool taps = s->size[TSR_AXIS_KH] > 1 || s->size[TSR_AXIS_KW] > 1;
+  if (t->epilogue) return TSR_AXIS_G; /* its steps want whole sums */
+  if (taps && t->scale_bytes) return TSR_AXIS_G; /* parts would cut the tiles of scales */
   if (s->size[TSR_AXIS_KH] > 1) return TSR_AXIS_KH;
   if (s->size[TSR_AXIS_KW] > 1) return TSR_AXIS_KW;
   return s->conv && s->size[TSR_AXIS_G] > 1 ? TSR_AXIS_G : TSR_AXIS_C;
@@ -114,7 +117,8 @@ static enum tsr_status try_auto(struct trial *tr, const struct tsr_target *t, ui
   for (uint64_t p = 1; !st && p <= cores; p = p < cores && 2 * p > cores ? cores : 2 * p) {
     if (n_divides(s)) st = try_grid(tr, t, m, p, TSR_AXIS_N, cores / p);
     if (!st && heads) st = try_grid(tr, t, TSR_AXIS_G, p, m, cores / p);
-    if (!st && p > 1 && is_k(k_axis(s))) st = try_grid(tr, t, k_axis(s), p, k_axis(s), 1);
+    if (!st && p > 1 && is_k(k_axis(s, t)))
+      st = try_grid(tr, t, k_axis(s, t), p, k_axis(s, t), 1);
   }
   return st;
 }
@@ -129,7 +133,7 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   case TSR_SPLIT_BATCH: x = s->size[TSR_AXIS_B] > 1 ? TSR_AXIS_B : TSR_AXIS_OW; break;
   case TSR_SPLIT_M: x = m_axis(s, cores); break;
   case TSR_SPLIT_N: x = n_divides(s) ? TSR_AXIS_N : TSR_AXIS_G; break;
-  case TSR_SPLIT_K: x = k_axis(s); break;
+  case TSR_SPLIT_K: x = k_axis(s, t); break;
   default: break;
   }
   enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1 ? try_auto(&tr, t, cores)

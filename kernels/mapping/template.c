@@ -72,9 +72,9 @@ static void list_m(struct search *q) {
   for (int i = n; i-- > 0 && q->n_m < LIST_MAX;) q->m[q->n_m++] = (struct axis3){{1, 1, v[i]}};
 }
 
-/* Whether sums of tiles of k are promoted: there is more than one. */
+/* Whether sums of tiles of k are promoted: there is more than one, or each has its scale. */
 static bool promotes(const struct search *q) {
-  return q->t->promote && q->K > q->t->promote;
+  return q->t->promote && (q->K > q->t->promote || q->t->scale_bytes);
 }
 
 /* The greatest divisor of n, at most `most`. */
@@ -89,7 +89,7 @@ static uint64_t divisor(uint64_t n, uint64_t most) {
 static struct axis3 promoted_k(const struct search *q) {
   const uint64_t *z = q->s->size;
   uint64_t W = z[TSR_AXIS_KW], C = z[TSR_AXIS_C], P = q->t->promote;
-  if (W * C <= P) return (struct axis3){{P / (W * C), W, C}};
+  if (W * C <= P) return (struct axis3){{tsr_min_u64(P / (W * C), z[TSR_AXIS_KH]), W, C}};
   if (C <= P) return (struct axis3){{1, P / C, C}};
   bool grouped = q->s->conv && z[TSR_AXIS_G] > 1; /* its channels are cut evenly */
   return (struct axis3){{1, 1, grouped ? divisor(C, P) : P}};
@@ -254,7 +254,8 @@ static double vector_cycles(const struct search *q, const struct counts *c) {
   if (!promotes(q) || !q->t->lanes) return 0;
   double results =
       (double)q->s->size[TSR_AXIS_G] * (double)q->M * (double)q->s->size[TSR_AXIS_N];
-  return results * (c->steps / c->results) / (double)q->t->lanes;
+  double passes = q->t->scale_bytes ? 2 : 1; /* multiplied, added */
+  return passes * results * (c->steps / c->results) / (double)q->t->lanes;
 }
 
 static double cost_of(const struct search *q, double compute, const struct counts *c) {
@@ -314,12 +315,21 @@ static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
     note_fastest(q, compute, cost);
 }
 
+/* Scales and operands of an epilogue that lie beside a tile's sums. */
+static uint64_t beside_bytes(const struct search *q, const uint64_t *tile, uint64_t elems) {
+  const struct tsr_target *t = q->t;
+  uint64_t n = tile[TSR_AXIS_N] * tile[TSR_AXIS_G], m = elems / tile[TSR_AXIS_N];
+  return tile[TSR_AXIS_N] * t->scale_bytes + n * t->row_bytes + m * t->col_bytes +
+         elems * t->full_bytes + t->one_bytes;
+}
+
 static bool fits(struct search *q, const uint64_t *tile) {
   uint64_t bytes[3];
   tsri_tile_bytes(q->s, tile, bytes);
-  if (promotes(q)) { /* rings of partial and of running sums share scratchpad c */
+  if (promotes(q) || q->t->epilogue) { /* rings of partial and of running sums share scratchpad c */
     uint64_t elems = bytes[2] / q->s->acc_bytes;
-    uint64_t all = TSR_PROMOTED_SLOTS * (bytes[2] + elems * TSR_PROMOTED_BYTES);
+    uint64_t sums = bytes[2] + (promotes(q) ? elems * TSR_PROMOTED_BYTES : 0);
+    uint64_t all = TSR_PROMOTED_SLOTS * (sums + beside_bytes(q, tile, elems));
     bytes[2] = tsr_ceil_div(all, q->t->slots[2]);
   }
   bool ok = true;
@@ -339,6 +349,9 @@ static bool allowed(const struct search *q, const uint64_t *tile) {
   if (q->s->conv && z[TSR_AXIS_G] > 1 && /* a box must not reach into the next group */
       (z[TSR_AXIS_C] % tile[TSR_AXIS_C] || z[TSR_AXIS_N] % tile[TSR_AXIS_N]))
     return false;
+  if (q->t->group_alone && tile[TSR_AXIS_G] > 1) return false;
+  if (q->t->scale_bytes && tile[TSR_AXIS_G] > 1)
+    return false; /* a row of scales for all of m */
   if (q->t->flow != TSR_FLOW_OS || k_whole || promotes(q)) return true;
   /* os keeps one fold in the array while k tiles pass through it */
   uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW];
@@ -387,6 +400,7 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
   out->array_cols = array_span(t, out->spatial_cols);
   out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
   out->promoted = promotes(q);
+  out->scaled = q->t->scale_bytes != 0;
   out->cost_cycles = q->cost;
 }
 

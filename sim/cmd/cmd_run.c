@@ -117,10 +117,11 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
     tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
     st = split_text(s, run, tsr_query_u64(q, 12), out, err);
     tsr_str_addf(out, "; %" PRIu64 " stalled\n", tsr_query_u64(q, 13));
-    tsr_str_addf(out,
-                 "utilization %.1f %%, tensor active %.1f %%, %s, DRAM read %s, written %s\n",
-                 tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,
-                 tsr_query_amount(amount[0], tsr_query_double(q, 4), 4, "MAC"),
+    if (!tsr_query_is_null(q, 2)) /* something was multiplied */
+      tsr_str_addf(out, "utilization %.1f %%, tensor active %.1f %%, %s, ",
+                   tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,
+                   tsr_query_amount(amount[0], tsr_query_double(q, 4), 4, "MAC"));
+    tsr_str_addf(out, "DRAM read %s, written %s\n",
                  tsr_query_amount(amount[1], tsr_query_double(q, 5), 4, "B"),
                  tsr_query_amount(amount[2], tsr_query_double(q, 6), 4, "B"));
     tsr_str_addf(out, "simulated in %s, %" PRIu64 " events\n",

@@ -139,6 +139,7 @@ struct tsri_issue {
   uint64_t memory_bytes;              /* of the DRAM */
   size_t pc;
   bool halted;
+  uint64_t idle;                    /* instructions since the last request */
   int format_name[TSR_ISA_FORMATS]; /* of the program's names, -1: none */
   struct tsri_tensor tensor[TSR_ISA_TENSORS];
   struct tsri_place place[TSR_ISA_PLACES];
@@ -153,8 +154,15 @@ struct tsri_issue {
 struct tsri_fault {
   const char *what; /* static; NULL: none */
   uint64_t from, to, limit;
-  int buf; /* -1: DRAM */
+  int buf; /* or one of the following, of which the latter two touch nothing */
 };
+enum { TSRI_FAULT_DRAM = -1, TSRI_FAULT_WORK = -2, TSRI_FAULT_IDLE = -3 };
+/* Instructions between two requests of a core: a loop without requests takes no simulated
+ * time and would never end. */
+enum { TSRI_IDLE_MAX = 1 << 24 };
+/* Elements that one instruction may multiply or combine: far beyond any scratchpad, and
+ * sums of bytes and cycles stay within 64 bits. */
+#define TSRI_WORK_MAX ((uint64_t)1 << 48)
 
 void tsri_issue_start(struct tsri_issue *is, const struct tsr_program *p,
                       struct tsr_instance *const *buffers, const uint64_t *bytes);

@@ -101,8 +101,9 @@ static void box_at(const struct tsri_issue *is, const struct tsri_tensor *t,
   *out = t->box;
   for (uint32_t i = 0; i < t->box.rank; i++)
     for (int l = 0; l < TSR_ISA_LOOPS; l++)
-      if (t->walk[i][l])
-        out->start[i] += (int64_t)((uint64_t)t->walk[i][l] * is->loop[l].index);
+      if (t->walk[i][l]) /* modulo 2^64, as all coordinates */
+        out->start[i] =
+            (int64_t)((uint64_t)out->start[i] + (uint64_t)t->walk[i][l] * is->loop[l].index);
 }
 
 /* The elements of a box that lie inside the tensor. */
@@ -168,22 +169,37 @@ static uint64_t loop_index(const struct tsri_issue *is, int l) {
 /* The part of an axis' present tile that lies inside it. */
 static uint64_t axis_extent(const struct tsri_issue *is, int x) {
   const struct tsri_axis *a = &is->axis[x];
-  uint64_t at = loop_index(is, a->loop) * a->tile;
-  if (at >= a->size) return 0;
+  uint64_t at;
+  if (!tsr_mul_u64(loop_index(is, a->loop), a->tile, &at) || at >= a->size) return 0;
   return a->size - at < a->tile ? a->size - at : a->tile;
 }
 
-static void extents(const struct tsri_issue *is, uint64_t ext[TSR_AXIS_COUNT + 1]) {
-  for (int x = 0; x < TSR_AXIS_COUNT; x++) ext[x] = axis_extent(is, x);
-  ext[TSR_AXIS_COUNT] = 1;
-}
-
+/* Within TSRI_WORK_MAX, which `extents` sees to. */
 static uint64_t product(const uint64_t *ext, uint64_t mask) {
   uint64_t n = 1;
   for (int x = 0; x < TSR_AXIS_COUNT; x++)
     if (mask & 1u << x) n *= ext[x];
   return n;
 }
+
+/* Of all axes; no work where those of the mask multiply to more than one instruction may
+ * do, so that nothing computed from them overflows. */
+static void extents(const struct tsri_issue *is, uint64_t mask,
+                    uint64_t ext[TSR_AXIS_COUNT + 1], struct tsri_fault *fault) {
+  uint64_t n = 1;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) {
+    ext[x] = axis_extent(is, x);
+    if (!(mask & 1u << x) || !ext[x]) continue; /* the others may meet no empty axis */
+    if (!tsr_mul_u64(n, ext[x], &n)) n = UINT64_MAX;
+  }
+  ext[TSR_AXIS_COUNT] = 1;
+  if (n <= TSRI_WORK_MAX) return;
+  fault_at(fault, "does more than", TSRI_FAULT_WORK, 0, n, TSRI_WORK_MAX);
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) ext[x] = 0;
+}
+
+/* What lies further apart lies in no scratchpad. */
+static const uint64_t PITCH_MAX = (uint64_t)1 << 38;
 
 /* Bytes in the scratchpad between neighbours along the innermost axis of a mask that the
  * operand follows. */
@@ -198,7 +214,7 @@ static int64_t pitch(const struct tsri_operand *o, uint64_t mask, const uint64_t
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < o->box.rank; i++)
       bytes += o->feed[i][x] / o->box.step[i] * local[i];
-    return (int64_t)bytes;
+    return (int64_t)tsr_min_u64(bytes, PITCH_MAX);
   }
   return o->elem;
 }
@@ -214,7 +230,8 @@ static struct tsr_view view(const struct tsri_issue *is, const struct tsri_opera
 enum {
   MASK_M = 1u << TSR_AXIS_B | 1u << TSR_AXIS_OH | 1u << TSR_AXIS_OW,
   MASK_N = 1u << TSR_AXIS_N,
-  MASK_K = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C
+  MASK_K = 1u << TSR_AXIS_KH | 1u << TSR_AXIS_KW | 1u << TSR_AXIS_C,
+  MASK_ALL = (1u << TSR_AXIS_COUNT) - 1
 };
 
 /* Whether every loop of a mask is in its first (last) iteration. */
@@ -241,7 +258,7 @@ static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows,
 
 static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
                        struct tsr_mm_req *q, struct tsri_data *d, struct tsri_fault *fault) {
-  extents(is, d->extent);
+  extents(is, MASK_ALL, d->extent, fault);
   const uint64_t *ext = d->extent;
   operand(is, (int)in->f[3], (int)in->f[0], &d->c, fault);
   operand(is, (int)in->f[4], (int)in->f[1], &d->a, fault);
@@ -270,7 +287,7 @@ static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
 static void request_preload(const struct tsri_issue *is, const struct tsr_inst *in,
                             struct tsr_mm_req *q, struct tsri_data *d,
                             struct tsri_fault *fault) {
-  extents(is, d->extent);
+  extents(is, MASK_M | MASK_N | MASK_K, d->extent, fault);
   operand(is, (int)in->f[1], (int)in->f[0], &d->b, fault);
   *q = (struct tsr_mm_req){.kind = TSR_MM_PRELOAD,
                            .groups = 1,
@@ -345,7 +362,7 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
 
 static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_vec_req *v, struct tsri_data *d, struct tsri_fault *fault) {
-  extents(is, d->extent);
+  extents(is, (uint64_t)(in->f[5] | in->f[6]), d->extent, fault);
   uint64_t rows = product(d->extent, (uint64_t)in->f[5]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[6]);
   const struct tsr_vec_info *info = tsr_vec_info((unsigned)in->f[0]);
@@ -376,7 +393,7 @@ static void request_vec(const struct tsri_issue *is, const struct tsr_inst *in,
 static void request_window(const struct tsri_issue *is, const struct tsr_inst *in,
                            struct tsr_vec_req *v, struct tsri_data *d,
                            struct tsri_fault *fault) {
-  extents(is, d->extent);
+  extents(is, (uint64_t)(in->f[4] | in->f[5] | in->f[6]), d->extent, fault);
   uint64_t rows = product(d->extent, (uint64_t)in->f[4]);
   uint64_t cols = product(d->extent, (uint64_t)in->f[5]);
   *v = (struct tsr_vec_req){.op = (uint32_t)in->f[0],
@@ -453,6 +470,12 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
     op->pc = is->pc;
     op->data = NULL;
     const struct tsr_inst *in = &is->p->inst[is->pc++];
+    if (++is->idle > TSRI_IDLE_MAX) {
+      fault_at(fault, "asks no unit for anything for", TSRI_FAULT_IDLE, 0, is->idle,
+               TSRI_IDLE_MAX);
+      *unit = -1;
+      return true;
+    }
     if (is_description(in->op)) {
       tsri_issue_describe(is, in);
       continue;
@@ -474,6 +497,7 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
         return true;
       }
       op->kind = TSRI_OP_REQ;
+      is->idle = 0;
       tsri_issue_request(is, in, &op->req, data, fault);
       op->list = data->list;
       if (in->op == TSR_ISA_LOAD) note_load(is, &data->c);

@@ -24,7 +24,8 @@ struct tile_own {
   char a[TSR_PARAM_TEXT_MAX], b[TSR_PARAM_TEXT_MAX], acc[TSR_PARAM_TEXT_MAX],
       out[TSR_PARAM_TEXT_MAX], mma[TSR_PARAM_TEXT_MAX];
   char rules[TSR_PARAM_TEXT_MAX];
-  uint64_t rate[17], other, promote;
+  char scale[TSR_PARAM_TEXT_MAX];
+  uint64_t rate[17], other, promote, group;
 };
 struct sram_own {
   bool unified;
@@ -116,6 +117,10 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
+    COUNT_ROW("group", tile_own, group, 0, 1u << 30, "0",
+              "products along k that share a scale of the weights, one for each column: the "
+              "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
+    TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",
@@ -567,6 +572,8 @@ static enum tsr_status expand(struct reading *r) {
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
+  m->group = tile->group;
+  memcpy(m->format_scale, tile->scale, sizeof m->format_scale);
   const struct noc_own *noc = own_of(r, SEC_NOC);
   m->multicast = noc->kind && noc->multicast;
   m->unified = ((const struct sram_own *)own_of(r, SEC_SRAM))->unified;

@@ -64,6 +64,8 @@ struct tsr_machine {
   enum tsr_attention attention;
   bool multicast;   /* a load may bring the same bytes to all cores of a layer */
   bool unified;     /* scratchpads b and c are parts of a: their own instances are idle */
+  uint64_t group;   /* products along k that share a scale of the weights, 0: none do */
+  char format_scale[TSR_PARAM_TEXT_MAX];
   uint64_t promote; /* products along k between promotions, 0: none */
   size_t n_rates;   /* formats the tile executes, products per element and cycle */
   struct {

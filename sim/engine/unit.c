@@ -328,13 +328,20 @@ static void report_fault(struct tsri_core *c, size_t pc, const struct tsri_fault
   struct tsr_engine *e = c->e;
   struct tsr_str text = TSR_STR_INIT;
   tsr_isa_print(c->issue.p, &c->issue.p->inst[pc], &text);
-  enum tsr_status st =
-      tsr_err_set(e->err, TSR_SIM,
-                  "layer '%s', core %u, instruction %zu (%s): bytes %" PRIu64 " to %" PRIu64
-                  " %s %s%s, which has %" PRIu64 " bytes",
-                  tsri_engine_job_name(c), c->id, pc, text.p ? text.p : "", fault->from,
-                  fault->to, fault->what, fault->buf < 0 ? "the memory" : "scratchpad ",
-                  fault->buf < 0 ? "" : tsr_isa_buf_names[fault->buf], fault->limit);
+  struct tsr_str what = TSR_STR_INIT;
+  if (fault->buf == TSRI_FAULT_WORK)
+    tsr_str_addf(&what, "%s %" PRIu64 " elements of work at once", fault->what, fault->limit);
+  else if (fault->buf == TSRI_FAULT_IDLE)
+    tsr_str_addf(&what, "%s %" PRIu64 " instructions", fault->what, fault->limit);
+  else
+    tsr_str_addf(&what, "bytes %" PRIu64 " to %" PRIu64 " %s %s%s, which has %" PRIu64 " bytes",
+                 fault->from, fault->to, fault->what,
+                 fault->buf < 0 ? "the memory" : "scratchpad ",
+                 fault->buf < 0 ? "" : tsr_isa_buf_names[fault->buf], fault->limit);
+  enum tsr_status st = tsr_err_set(
+      e->err, TSR_SIM, "layer '%s', core %u, instruction %zu (%s): %s", tsri_engine_job_name(c),
+      c->id, pc, text.p ? text.p : "", what.p ? what.p : "");
+  tsr_str_fini(&what);
   tsr_str_fini(&text);
   tsri_engine_fail(e, st);
 }

@@ -53,14 +53,14 @@ struct tsr_values {
   size_t cap_block[3];
 };
 
-/* A code of `elem` bytes, little-endian. */
+/* A code in `elem` bytes, little-endian; those beyond 8 are zero. */
 static inline uint64_t tsri_code_get(const uint8_t *p, uint32_t elem) {
   uint64_t v = 0;
-  for (uint32_t i = 0; i < elem; i++) v |= (uint64_t)p[i] << 8 * i;
+  for (uint32_t i = 0; i < elem && i < 8; i++) v |= (uint64_t)p[i] << 8 * i;
   return v;
 }
 static inline void tsri_code_put(uint8_t *p, uint32_t elem, uint64_t v) {
-  for (uint32_t i = 0; i < elem; i++) p[i] = (uint8_t)(v >> 8 * i);
+  for (uint32_t i = 0; i < elem; i++) p[i] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
 }
 
 /* What a request's instruction did wrong, with its place. */

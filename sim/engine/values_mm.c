@@ -28,12 +28,11 @@ static void move(const struct tsri_operand *o, struct at *p, enum tsr_isa_axis x
  * which byte the first does; `want` at most.  0 with *skip: so many lie outside first. */
 static bool inside(const struct tsri_operand *o, int i, uint64_t c, uint64_t *index,
                    bool *in_box) {
-  int64_t at = o->box.start[i] + (int64_t)c; /* coordinate in the tensor */
+  uint64_t at = (uint64_t)o->box.start[i] + c; /* coordinate in the tensor; < 0: very large */
   *in_box = true;
-  if (at < 0 || (uint64_t)at >= o->box.size[i]) return false; /* padding */
-  uint64_t d = (uint64_t)at - o->first[i];
-  *in_box = (uint64_t)at >= o->first[i] && d % o->box.step[i] == 0 &&
-            d / o->box.step[i] < o->count[i];
+  if (at >= o->box.size[i]) return false; /* padding */
+  uint64_t d = at - o->first[i];
+  *in_box = at >= o->first[i] && d % o->box.step[i] == 0 && d / o->box.step[i] < o->count[i];
   *index = d / o->box.step[i];
   return *in_box;
 }
@@ -115,10 +114,10 @@ static void walker_init(struct walker *w, struct tsri_flight *f, const struct ts
 static void clip_run(const struct tsri_operand *o, const struct at *p, uint64_t n,
                      uint64_t *from, uint64_t *to) {
   uint32_t i = o->box.rank - 1;
-  int64_t at = o->box.start[i] + (int64_t)p->c[i];
-  *from = at < 0 ? tsr_min_u64(n, (uint64_t)-at) : 0;
-  uint64_t end = o->box.size[i]; /* at + to <= end */
-  *to = at >= (int64_t)end ? *from : tsr_min_u64(n, (uint64_t)((int64_t)end - at));
+  uint64_t at = (uint64_t)o->box.start[i] + p->c[i], end = o->box.size[i]; /* at + to <= end */
+  bool before = (int64_t)at < 0;
+  *from = before ? tsr_min_u64(n, 0 - at) : 0;
+  *to = !before && at >= end ? *from : tsr_min_u64(n, end - at);
   if (*to < *from) *to = *from;
 }
 

@@ -52,6 +52,8 @@ struct full { /* a layer at work */
   struct tsri_cut *cuts;
   size_t n_cuts;
   struct block tensor, strip, panel; /* all of A; ROWS x K; K x COLS */
+  uint32_t *wide;                    /* the panel times its scales, in fp32 */
+  uint64_t *scale;                   /* the scales of a panel: by tile of k and column */
   void *at_work;                     /* ROWS x COLS accumulators of the operator … */
   struct tsri_sums *sums;            /* … and sums */
   size_t acc_bytes;
@@ -112,10 +114,20 @@ static void block_free(struct block *b) {
   tsr_mem_free(b->subnormal);
 }
 
+/* Scales lie between 1/2 and 3/2 times a power of two. */
+static void add_scale_range(const struct full *f, struct tsr_exact_range *b) {
+  int exp = 0;
+  double one = tsr_arith_to_double(f->o.l->scale, tsri_operand_scale(&f->o, 0));
+  while (one < 0.5) one *= 2, exp--;
+  b->msb += exp + 2;
+  b->lsb += exp - 3 - f->o.l->scale->man_bits;
+}
+
 static enum tsr_status plan_layer(struct full *f, struct tsr_err *err) {
   struct tsr_exact_range a, b;
   tsr_draw_normal_range(f->o.a, &a);
   tsr_draw_normal_range(f->o.b, &b);
+  if (f->o.l->scale) add_scale_range(f, &b);
   if (tsr_exact_plan_make(&a, &b, f->o.k, &f->plan)) return TSR_OK;
   return tsr_err_set(err, TSR_INPUT,
                      "the values of layer '%s' in %s and %s span too many bits for --numerics "
@@ -131,6 +143,11 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!tsr_mul_u64(rows, o->k, &strip) || !tsr_mul_u64(cols, o->k, &panel))
     return tsr_err_nomem(err);
   f->acc_bytes = tsr_gemm_code_bytes(o->unit->acc);
+  if (o->l->scale) {
+    f->wide = tsr_mem_array(panel, sizeof *f->wide);
+    f->scale = tsr_mem_array(panel, sizeof *f->scale);
+    if (!f->wide || !f->scale) return tsr_err_nomem(err);
+  }
   f->at_work = tsr_mem_array(rows * cols, f->acc_bytes);
   f->sums = tsr_mem_array(rows * cols, sizeof *f->sums);
   if (!f->at_work || !f->sums || !block_make(&f->tensor, o->a, a, 0) ||
@@ -144,9 +161,8 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!st) st = table_for(&f->tables->b, o->b, err);
   if (!st) st = plan_layer(f, err);
   if (st) return st;
-  for (int p = 0; p < PARTS; p++)
-    tsr_check_init(&f->check[p], p == ACC ? o->sum : o->out);
-  return tsr_exact_create(o->a, o->b, rows, cols, &f->exact, err);
+  for (int p = 0; p < PARTS; p++) tsr_check_init(&f->check[p], p == ACC ? o->sum : o->out);
+  return tsr_exact_create(o->a, o->exact_b, rows, cols, &f->exact, err);
 }
 
 static void close_layer(struct full *f) {
@@ -156,6 +172,8 @@ static void close_layer(struct full *f) {
   tsr_mem_free(f->subnormal_code);
   tsr_mem_free(f->subnormal_b);
   tsr_mem_free(f->at_work);
+  tsr_mem_free(f->wide);
+  tsr_mem_free(f->scale);
   tsr_mem_free(f->sums);
   tsr_mem_free(f->cuts);
   tsr_exact_destroy(f->exact);
@@ -197,6 +215,19 @@ static void draw_b(struct full *f, uint8_t *to) {
   }
 }
 
+/* Row k of the panel times its scales. */
+static void scale_row(struct full *f, uint64_t group, uint64_t col, uint64_t k, uint64_t n) {
+  const void *row = (const char *)f->panel.codes + k * n * f->panel.bytes;
+  uint64_t index = tsri_operand_scale_index(&f->o, group, k, col);
+  for (uint64_t j = 0; j < n; j++) {
+    uint64_t s = tsri_operand_scale(&f->o, index + j), at = k * n + j;
+    f->scale[at] = s;
+    f->wide[at] =
+        (uint32_t)tsri_operand_scaled(&f->o, tsr_exact_code(row, f->panel.bytes, j), s);
+    f->panel.from[at] *= (float)tsr_arith_to_double(f->o.l->scale, s);
+  }
+}
+
 /* Columns [col, col + n) of a group. */
 static void draw_panel(struct full *f, uint64_t group, uint64_t col, uint64_t n) {
   uint64_t stream = tsri_operand_stream(&f->o, TSRI_TENSOR_B);
@@ -208,6 +239,7 @@ static void draw_panel(struct full *f, uint64_t group, uint64_t col, uint64_t n)
                          f->panel.from + k * n);
     for (uint64_t j = 0; f->subnormal_b && j < n; j++)
       if (f->subnormal_b[tsr_exact_code(row, f->panel.bytes, j)]) f->panel.subnormal[j] = true;
+    if (f->o.l->scale) scale_row(f, group, col, k, n);
   }
 }
 
@@ -319,10 +351,11 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
 }
 
 /* The sums of a strip where a range ends. */
-static void cut_sums(struct full *f, const struct tsri_cut *cut, uint64_t n) {
-  for (uint64_t i = 0; i < n; i++) {
+static void cut_sums(struct full *f, const struct tsri_cut *cut, uint64_t rows, uint64_t cols) {
+  for (uint64_t i = 0; i < rows * cols; i++) {
+    uint64_t scale = f->scale ? f->scale[(cut->end - 1) * cols + i % cols] : 0;
     f->sums[i].acc = tsr_exact_code(f->at_work, f->acc_bytes, i);
-    tsri_sums_cut(&f->o, cut, &f->sums[i], NULL);
+    tsri_sums_cut(&f->o, cut, scale, &f->sums[i], NULL);
     tsr_exact_code_set(f->at_work, f->acc_bytes, i, f->sums[i].acc);
   }
 }
@@ -348,7 +381,7 @@ static enum tsr_status multiply(struct full *f, uint64_t rows, uint64_t cols,
     g.a = a + from * f->strip.bytes;
     g.b = b + from * cols * f->panel.bytes;
     st = tsr_gemm_run(&g, NULL, NULL, err);
-    if (!st) cut_sums(f, &f->cuts[i], rows * cols);
+    if (!st) cut_sums(f, &f->cuts[i], rows, cols);
   }
   return st;
 }
@@ -359,7 +392,8 @@ static enum tsr_status compute_strip(struct full *f, uint64_t row, uint64_t rows
   enum tsr_status st = multiply(f, rows, cols, err);
   if (st) return st;
   const struct tsr_exact_operand a = {o->a, f->strip.codes, o->k, f->strip.from};
-  const struct tsr_exact_operand b = {o->b, f->panel.codes, cols, f->panel.from};
+  const void *codes = f->wide ? (const void *)f->wide : f->panel.codes;
+  const struct tsr_exact_operand b = {o->exact_b, codes, cols, f->panel.from};
   tsr_exact_run(f->exact, &f->plan, rows, cols, o->k, &a, &b);
   for (uint64_t i = 0; i < rows; i++)
     for (uint64_t j = 0; j < cols; j++) add_result(f, row, col, i, j, cols);
@@ -465,6 +499,18 @@ void tsri_full_destroy(struct tsri_full *f) {
   tsr_mem_free(f);
 }
 
+static enum tsr_status fill_scales(struct full *f, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = f->o.l;
+  uint64_t n = tsri_run_scales(l), elem = tsr_ceil_div(l->scale->bits, 8);
+  uint8_t *to;
+  enum tsr_status st = tsr_values_tensor(f->values, l->scales_bytes, n * elem, true, &to, err);
+  for (uint64_t i = 0; !st && i < n; i++) {
+    uint64_t code = tsri_operand_scale(&f->o, i);
+    for (uint64_t j = 0; j < elem; j++) to[i * elem + j] = (uint8_t)(code >> 8 * j);
+  }
+  return st;
+}
+
 /* The tensors of the layer in the image: operands drawn, results never written. */
 static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
@@ -480,6 +526,8 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
   if (st) return st;
   draw_b(f, to);
+  if (l->scale) st = fill_scales(f, err);
+  if (st) return st;
   st =
       tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
   if (!st)
@@ -546,6 +594,7 @@ enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_aren
     *rows = list;
   }
   for (int t = 0; t < 3; t++) tsr_values_drop(x->values, f->o.l->base_bytes[t]);
+  if (f->o.l->scale) tsr_values_drop(x->values, f->o.l->scales_bytes);
   if (tsri_run_parts(f->o.l) > 1) tsr_values_drop(x->values, f->o.l->parts_bytes);
   close_layer(f);
   x->layer[layer] = NULL;

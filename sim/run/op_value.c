@@ -106,8 +106,8 @@ static void shape_of_b(const struct tsr_op *op, uint64_t m, uint64_t n, uint64_t
 static void run_step(struct rows *r, const struct tsr_vector_step *s, uint64_t rows,
                      uint64_t col, uint64_t cols, bool first) {
   static const enum tsr_vec_spread spread[TSR_ISA_BCS] = {[TSR_BC_NONE] = TSR_VEC_EACH,
-                                                          [TSR_BC_ROW] = TSR_VEC_COL,
-                                                          [TSR_BC_COL] = TSR_VEC_ROW,
+                                                          [TSR_BC_ROW] = TSR_VEC_ROW,
+                                                          [TSR_BC_COL] = TSR_VEC_COL,
                                                           [TSR_BC_ONE] = TSR_VEC_ONE};
   const struct matrix *d = &r->x[s->d], *a = &r->x[s->a];
   uint64_t c = a->ld == 1 && a->cols == 1 ? 1 : cols;
@@ -454,7 +454,7 @@ static enum tsr_status gather_values(struct work *w, struct tsr_err *err) {
                                     .cols = n,
                                     .a = {rows, ft, n},
                                     .b = {weight, fb, 1},
-                                    .spread = TSR_VEC_ROW,
+                                    .spread = TSR_VEC_COL,
                                     .d = product,
                                     .d_format = d->acc,
                                     .ldd = n,
@@ -536,8 +536,8 @@ static void add_mask(struct heads *h, struct matrix s, uint64_t key) {
   uint32_t bits;
   memcpy(&bits, &most, sizeof bits);
   vec(h, TSR_VEC_MULI, z, s, NULL, TSR_VEC_EACH, 0, true);
-  vec(h, TSR_VEC_SUB, z, z, &k, TSR_VEC_COL, 0, true);
-  vec(h, TSR_VEC_ADD, z, z, &q, TSR_VEC_ROW, 0, true);
+  vec(h, TSR_VEC_SUB, z, z, &k, TSR_VEC_ROW, 0, true);
+  vec(h, TSR_VEC_ADD, z, z, &q, TSR_VEC_COL, 0, true);
   vec(h, TSR_VEC_MINI, z, z, NULL, TSR_VEC_EACH, 0, true);
   vec(h, TSR_VEC_MULI, z, z, NULL, TSR_VEC_EACH, bits, true);
   vec(h, TSR_VEC_ADD, s, s, &z, TSR_VEC_EACH, 0, true);
@@ -560,18 +560,18 @@ static enum tsr_status tiled(struct heads *h, struct tsr_err *err) {
     if (op->attr.causal) add_mask(h, s, j);
     if (j) vec(h, TSR_VEC_COPY, old, max, NULL, TSR_VEC_EACH, 0, true);
     vec(h, TSR_VEC_ROWMAX, max, s, NULL, TSR_VEC_EACH, 0, j == 0);
-    vec(h, TSR_VEC_SUBEXP, s, s, &max, TSR_VEC_ROW, 0, true);
+    vec(h, TSR_VEC_SUBEXP, s, s, &max, TSR_VEC_COL, 0, true);
     if (j) {
       vec(h, TSR_VEC_SUBEXP, old, old, &max, TSR_VEC_EACH, 0, true);
       vec(h, TSR_VEC_MUL, sum, sum, &old, TSR_VEC_EACH, 0, true);
-      vec(h, TSR_VEC_MUL, o, o, &old, TSR_VEC_ROW, 0, true);
+      vec(h, TSR_VEC_MUL, o, o, &old, TSR_VEC_COL, 0, true);
     }
     vec(h, TSR_VEC_ROWSUM, sum, s, NULL, TSR_VEC_EACH, 0, j == 0);
     vec(h, TSR_VEC_COPY, p, s, NULL, TSR_VEC_EACH, 0, true);
     st = product(h, h->p, cols, (const char *)h->v + j * d * bb, m, d, cols, h->o, j == 0, err);
     if (st) return st;
   }
-  vec(h, TSR_VEC_DIV, (struct matrix){h->want, h->fd, d, m, d}, o, &sum, TSR_VEC_ROW, 0, true);
+  vec(h, TSR_VEC_DIV, (struct matrix){h->want, h->fd, d, m, d}, o, &sum, TSR_VEC_COL, 0, true);
   return TSR_OK;
 }
 
@@ -599,9 +599,9 @@ static enum tsr_status plain(struct heads *h, struct tsr_err *err) {
   convert(acc, h->s, h->fd, h->mid, m * n);
   vec(h, TSR_VEC_MULI, z, mid, NULL, TSR_VEC_EACH, h->scale, true);
   vec(h, TSR_VEC_ROWMAX, max, z, NULL, TSR_VEC_EACH, 0, true);
-  vec(h, TSR_VEC_SUBEXP, z, z, &max, TSR_VEC_ROW, 0, true);
+  vec(h, TSR_VEC_SUBEXP, z, z, &max, TSR_VEC_COL, 0, true);
   vec(h, TSR_VEC_ROWSUM, sum, z, NULL, TSR_VEC_EACH, 0, true);
-  vec(h, TSR_VEC_DIV, p, z, &sum, TSR_VEC_ROW, 0, true);
+  vec(h, TSR_VEC_DIV, p, z, &sum, TSR_VEC_COL, 0, true);
   for (uint64_t j = 0; !st && j < n; j += tn)
     st = product(h, (const char *)h->p + j * ab, n, (const char *)h->v + j * d * bb, m, d,
                  tsr_min_u64(tn, n - j), h->o, j == 0, err);

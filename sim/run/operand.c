@@ -14,6 +14,35 @@ uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l) {
   return l->mapping.promoted ? TSR_PROMOTED_BYTES : l->shape.acc_bytes;
 }
 
+uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l) {
+  return l->op->count * tsr_mapping_k_tiles(&l->shape, &l->mapping) * l->op->n;
+}
+
+/* Powers of two by which scales bring drawn integers back to variance 1. */
+static int scale_down(const struct tsri_operands *o) {
+  return ((o->a->is_int ? 1 : 0) + (o->b->is_int ? 1 : 0)) * TSR_DRAW_INT_SCALE;
+}
+
+uint64_t tsri_operand_scale(const struct tsri_operands *o, uint64_t index) {
+  if (!o->l->scale) return 0;
+  uint64_t u = tsr_rng_u64(o->seed, tsri_operand_stream(o, TSRI_TENSOR_SCALE), index) >> 40;
+  double v = 0.5 + (double)u / (1 << 24);
+  return tsr_arith_from_double(o->l->scale, TSR_ROUND_RNE, v / (1 << scale_down(o)), NULL);
+}
+
+uint64_t tsri_operand_scale_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
+                                  uint64_t col) {
+  const struct tsr_run_layer_plan *l = o->l;
+  uint64_t rows = tsr_mapping_k_tiles(&l->shape, &l->mapping);
+  return (group * rows + tsr_mapping_k_index(&l->shape, &l->mapping, k)) * l->op->n + col;
+}
+
+uint64_t tsri_operand_scaled(const struct tsri_operands *o, uint64_t b, uint64_t scale) {
+  if (!o->l->scale) return b;
+  double v = tsr_arith_to_double(o->b, b) * tsr_arith_to_double(o->l->scale, scale);
+  return tsr_arith_from_double(o->exact_b, TSR_ROUND_RNE, v, NULL); /* both exact */
+}
+
 uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l) {
   uint64_t n = 1;
   for (int i = 0; i < 2; i++)
@@ -38,6 +67,7 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
                               .b = l->b,
                               .acc = l->acc,
                               .out = l->out,
+                              .exact_b = l->scale ? tsr_format_find("fp32") : l->b,
                               .sum = l->mapping.promoted ? tsr_format_find("fp32") : l->acc,
                               .seed = seed,
                               .layer = layer,

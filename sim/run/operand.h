@@ -10,13 +10,14 @@
 #include "models/arith/mma_spec.h"
 #include "sim/run/run.h"
 
-enum { TSRI_TENSOR_A, TSRI_TENSOR_B, TSRI_TENSOR_PICK };
+enum { TSRI_TENSOR_A, TSRI_TENSOR_B, TSRI_TENSOR_PICK, TSRI_TENSOR_SCALE };
 
 struct tsri_operands {
   const struct tsr_run_layer_plan *l;
   const struct tsr_mma *unit;
   struct tsr_mma_spec spec; /* what unit may point to: do not copy or move */
   const struct tsr_format *a, *b, *acc, *out;
+  const struct tsr_format *exact_b; /* of b times its scale: b, or fp32 with scales */
   const struct tsr_format *sum; /* of what results are made from: acc, or fp32 if promoted */
   uint64_t seed, layer, k;
   int shift; /* integers: results are scaled by 2^-shift to fit the output */
@@ -24,6 +25,16 @@ struct tsri_operands {
 
 /* Bytes of a sum that leaves its scratchpad, in o->sum. */
 uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l);
+/* Scales of a layer's weights: [group][tile of k][column]. */
+uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l);
+/* A scale by its index, 1/2 to 3/2, for integers divided by what their values are drawn
+ * with (TSR_DRAW_INT_SCALE); without scales 1 in fp32 is meant, and 0 returned. */
+uint64_t tsri_operand_scale(const struct tsri_operands *o, uint64_t index);
+/* Where the scale of B[k, col] of a group stands. */
+uint64_t tsri_operand_scale_index(const struct tsri_operands *o, uint64_t group, uint64_t k,
+                                  uint64_t col);
+/* A weight times its scale, exactly, in o->exact_b; without scales the weight. */
+uint64_t tsri_operand_scaled(const struct tsri_operands *o, uint64_t b, uint64_t scale);
 /* Cores that divide k among them; 1: none do. */
 uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l);
 /* By which power of two the results of a layer are divided on their way out. */

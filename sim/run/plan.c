@@ -34,7 +34,7 @@ static enum tsr_status find_format(struct tsr_run_plan *p, const char *name, con
   for (size_t i = 0; !*out && i < p->n_formats; i++)
     if (!strcmp(p->formats[i].name, name)) *out = &p->formats[i];
   if (*out) return TSR_OK;
-  TSR_CHECK(p->n_formats < TSR_RUN_FORMATS_MAX); /* four roles of one machine */
+  TSR_CHECK(p->n_formats < TSR_RUN_FORMATS_MAX); /* five roles of one machine */
   enum tsr_status st = tsr_format_parse(name, &p->formats[p->n_formats], err);
   if (st) {
     tsr_err_hint(err, "it stands in tile.formats.%s", role);
@@ -49,6 +49,36 @@ static enum tsr_status check_unit(const struct tsr_machine *m,
   struct tsr_mma_spec store;
   const struct tsr_mma *unit;
   return tsr_mma_resolve(m->mma, l->a, l->b, l->acc, &store, &unit, err);
+}
+
+/* An element takes whole bytes in memory, whatever its bits. */
+static uint32_t bytes_of(const struct tsr_format *f) {
+  return (uint32_t)tsr_ceil_div(f->bits, 8);
+}
+
+/* Weights with scales: sums of a tile of k are multiplied in place, in fp32; products of a
+ * weight and its scale must be exact there, so that figures have something to be held
+ * against. */
+static enum tsr_status choose_scales(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                                     uint32_t rate, struct tsr_err *err) {
+  l->format_scale = p->machine->format_scale;
+  l->rate = rate;
+  enum tsr_status st = find_format(p, l->format_scale, "scale", &l->scale, err);
+  if (st) return st;
+  const struct tsr_format *s = l->scale;
+  unsigned bits = (l->b->is_int ? l->b->bits : l->b->man_bits + 1u) + s->man_bits + 1u;
+  if (s->is_int || s->exp_bits < 5 || s->exp_bits > 8 || bits > 24)
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "a scale in %s of weights in %s: expected a floating-point format of 5 to "
+        "8 exponent bits, with the weights at most 24 significant bits",
+        l->format_scale, l->format_b);
+  if (bytes_of(l->acc) != 4 || l->out->is_int)
+    return tsr_err_set(err, TSR_INPUT,
+                       "tile.group scales sums of 4 bytes and stores floating-point results; "
+                       "got %s and %s",
+                       l->format_acc, l->format_out);
+  return check_unit(p->machine, l, err);
 }
 
 /* Where no tile is at work, sums and temporaries are the vector unit's. */
@@ -83,6 +113,7 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                        "tile.rates.rules",
                        l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
                        l->format_b);
+  if (m->group && tsr_op_b_is_weight(op)) return choose_scales(p, l, (uint32_t)rate, err);
   if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
     return tsr_err_set(
         err, TSR_INPUT,
@@ -95,11 +126,6 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
 }
 
 /* ---- shapes ---- */
-
-/* An element takes whole bytes in memory, whatever its bits. */
-static uint32_t bytes_of(const struct tsr_format *f) {
-  return (uint32_t)tsr_ceil_div(f->bits, 8);
-}
 
 static void shape_of(struct tsr_run_layer_plan *l) {
   const struct tsr_op *op = l->op;
@@ -186,6 +212,12 @@ static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64
                     l->op->name);
 }
 
+static bool scale_bytes_of(const struct tsr_run_layer_plan *l, uint64_t *bytes) {
+  *bytes = 0;
+  return !l->scale || (tsr_mul_u64(tsri_run_scales(l), bytes_of(l->scale), bytes) &&
+                       *bytes < UINT64_MAX >> 8);
+}
+
 /* All weights stay in memory; activations share regions, one for each of the layers that
  * may run at the same time, as large as the largest that uses it. */
 static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
@@ -202,6 +234,10 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     uint64_t parts;
     st = bytes_of_parts(l, z.c / l->shape.out_bytes, &parts, err);
     if (st) break;
+    uint64_t scales;
+    if (!scale_bytes_of(l, &scales) || !tsr_add_u64(weights, align_up(scales), &weights))
+      st = tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
+    l->scales_bytes = weights - align_up(scales);
     bool held = tsr_op_kind_b_is_weight(l->op->kind);
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
     l->parts_bytes = act;
@@ -328,7 +364,7 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
-    if (o->rate == l->rate && o->max_cores == l->max_cores &&
+    if (o->rate == l->rate && o->max_cores == l->max_cores && o->scale == l->scale &&
         tsr_shape_equal(&o->shape, &l->shape))
       return o;
   }
@@ -346,6 +382,9 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
     const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
     out->parts_bytes = l->parts_bytes;
+    out->scales_bytes = l->scales_bytes;
+    out->scale_format = l->format_scale;
+    out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
   }
@@ -398,6 +437,8 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
     target.rate = l->rate;
+    target.promote = l->scale ? p->machine->group : p->machine->promote;
+    target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
     bool product = tsri_is_product(l->op);
     if (!product) {

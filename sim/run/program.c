@@ -113,6 +113,7 @@ struct region {
   uint32_t elem;
 };
 enum { REGIONS_MAX = 256 };
+#define REGION_BYTES_MAX ((uint64_t)4 << 30) /* of all: they are drawn and held */
 
 struct regions {
   struct region list[REGIONS_MAX];
@@ -190,6 +191,18 @@ static enum tsr_status collect(const struct tsr_program *p, struct regions *r,
   return TSR_OK;
 }
 
+static enum tsr_status check_bytes(const struct regions *r, struct tsr_err *err) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < r->n; i++)
+    if (!tsr_add_u64(all, r->list[i].to - r->list[i].from, &all)) all = UINT64_MAX;
+  if (all <= REGION_BYTES_MAX) return TSR_OK;
+  return tsr_err_set(err, TSR_INPUT,
+                     "the program's tensors span %" PRIu64
+                     " bytes, of which values are held up to %" PRIu64
+                     "; expected smaller ones, or --numerics off",
+                     all, REGION_BYTES_MAX);
+}
+
 static enum tsr_status fill(const struct region *x, struct tsr_values *values, uint64_t seed,
                             struct tsr_err *err) {
   uint8_t *data;
@@ -199,7 +212,8 @@ static enum tsr_status fill(const struct region *x, struct tsr_values *values, u
     float from;
     uint64_t code = tsr_draw_quantise(x->format, tsr_draw_normal(seed, x->from, i),
                                       TSR_DRAW_INT_SCALE, &from);
-    for (uint32_t b = 0; b < x->elem; b++) data[i * x->elem + b] = (uint8_t)(code >> 8 * b);
+    for (uint32_t b = 0; b < x->elem; b++)
+      data[i * x->elem + b] = b < 8 ? (uint8_t)(code >> 8 * b) : 0;
   }
   return st;
 }
@@ -211,6 +225,7 @@ enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_va
   enum tsr_status st = TSR_OK;
   for (size_t c = 0; !st && c < p->program.n; c++)
     if (!p->program.program[c].borrowed) st = collect(&p->program.program[c], r, err);
+  if (!st) st = check_bytes(r, err);
   for (size_t i = 0; !st && i < r->n; i++) st = fill(&r->list[i], values, seed, err);
   tsr_mem_free(r);
   return st;

@@ -55,6 +55,9 @@ struct tsr_run_layer_plan {
   uint64_t extra_bytes[2];  /* of what else it reads or writes (kernels/lower/op.h) */
   struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
+  const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
+  const struct tsr_format *scale;
+  uint64_t scales_bytes; /* their address */
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
@@ -69,7 +72,7 @@ struct tsr_run_tenant {
   size_t first_layer;
 };
 
-enum { TSR_RUN_FORMATS_MAX = 4 };
+enum { TSR_RUN_FORMATS_MAX = 5 };
 struct tsr_run_plan {
   struct tsr_machine *machine; /* owned, like the graphs and the layers */
   struct tsr_arena *arena;

@@ -102,9 +102,10 @@ struct tsri_sums {
   uint64_t acc, promoted, total;
   bool has_promoted, has_total;
 };
-/* The range that ends at a cut is done; `events` (may be NULL) of the additions. */
+/* The range that ends at a cut is done; the sum is multiplied by `scale` (a code), where the
+ * layer has scales; `events` (may be NULL) of the additions. */
 void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut,
-                   struct tsri_sums *s, unsigned *events);
+                   uint64_t scale, struct tsri_sums *s, unsigned *events);
 /* Sums that begin at +0, up to k, and the longest of them. */
 void tsri_run_ranges(const struct tsri_cut *cuts, size_t n, uint64_t k, uint64_t *longest,
                      uint64_t *ranges);

@@ -10,7 +10,8 @@
 
 struct sampler {
   struct tsri_operands o;
-  uint64_t *a, *b; /* one row of A, one column of B */
+  uint64_t *a, *b;        /* one row of A, one column of B */
+  uint64_t *wide, *scale; /* the column times its scales, and these */
   struct tsri_cut *cuts;
   size_t n_cuts;
   struct tsr_check check;
@@ -68,9 +69,12 @@ static void fetch_row(struct sampler *s, uint64_t row) {
 
 static void fetch_col(struct sampler *s, uint64_t group, uint64_t col) {
   float from;
-  for (uint64_t k = 0; k < s->o.k; k++)
+  for (uint64_t k = 0; k < s->o.k; k++) {
     s->b[k] =
         tsri_operand(&s->o, TSRI_TENSOR_B, tsri_operand_b_index(&s->o, group, k, col), &from);
+    s->scale[k] = tsri_operand_scale(&s->o, tsri_operand_scale_index(&s->o, group, k, col));
+    s->wide[k] = tsri_operand_scaled(&s->o, s->b[k], s->scale[k]);
+  }
 }
 
 /* The sum after the program's K cuts. */
@@ -79,7 +83,7 @@ static uint64_t accumulate(struct sampler *s, unsigned *events) {
   for (size_t i = 0, from = 0; i < s->n_cuts; from = s->cuts[i++].end) {
     sums.acc = tsr_mma_dot_stats(s->o.unit, s->a + from, s->b + from, s->cuts[i].end - from,
                                  sums.acc, events, &s->stats);
-    tsri_sums_cut(&s->o, &s->cuts[i], &sums, events);
+    tsri_sums_cut(&s->o, &s->cuts[i], s->scale[from], &sums, events);
   }
   return sums.total;
 }
@@ -91,7 +95,7 @@ static void check_one(struct sampler *s) {
   tsr_ref_init(&exact);
   for (uint64_t k = 0; k < s->o.k; k++) {
     struct tsr_num a = tsr_arith_decode(s->o.a, s->a[k]);
-    struct tsr_num b = tsr_arith_decode(s->o.b, s->b[k]);
+    struct tsr_num b = tsr_arith_decode(s->o.exact_b, s->wide[k]);
     a.exp -= s->o.shift;
     tsr_ref_mul_add(&exact, &a, &b);
   }
@@ -119,7 +123,9 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   if (st) return st;
   s.a = tsr_mem_array(s.o.k, sizeof *s.a);
   s.b = tsr_mem_array(s.o.k, sizeof *s.b);
-  if (s.a && s.b) {
+  s.wide = tsr_mem_array(s.o.k, sizeof *s.wide);
+  s.scale = tsr_mem_array(s.o.k, sizeof *s.scale);
+  if (s.a && s.b && s.wide && s.scale) {
     tsr_check_init(&s.check, s.o.out);
     sample_grid(&s);
     if (tsr_interrupted)
@@ -132,6 +138,8 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   }
   tsr_mem_free(s.a);
   tsr_mem_free(s.b);
+  tsr_mem_free(s.wide);
+  tsr_mem_free(s.scale);
   tsr_mem_free(s.cuts);
   return st;
 }

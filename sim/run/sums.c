@@ -1,8 +1,9 @@
 /* The order in which a program sums along K.
  *
  * Products of a range go to the accumulator of the matrix unit.  Where the array cuts k, or a
- * tile of k ends, the sum so far is rounded to its format; a range that is promoted is added
- * to a running sum in fp32, to nearest even, in ascending order, and the next begins at +0.
+ * tile of k ends, the sum so far is rounded to its format; a range that is promoted is
+ * multiplied by its scale, where there are scales, and added to a running sum, both in fp32, to
+ * nearest even, in ascending order, and the next begins at +0.
  * Where k is divided among cores, their sums meet in ascending order of the cores, in the
  * format in which they are held: the first as it is, each other added with one rounding. */
 #include <math.h>
@@ -63,22 +64,36 @@ static float float_of(uint32_t code) {
   return f;
 }
 
+static uint64_t code_of(const struct tsri_operands *o, float f) {
+  uint32_t code;
+  if (isnan(f)) return tsr_arith_from_double(o->sum, TSR_ROUND_RNE, (double)NAN, NULL);
+  memcpy(&code, &f, sizeof code);
+  return code;
+}
+
 /* The sum of two: in fp32 by the machine that runs this, which rounds to nearest even too. */
 static uint64_t add(const struct tsri_operands *o, uint64_t x, uint64_t y, unsigned *events) {
   if (!o->l->mapping.promoted) return tsr_mma_add(o->unit, x, y, events);
   float sum = float_of((uint32_t)x) + float_of((uint32_t)y);
-  uint32_t code;
   bool finite = isfinite(float_of((uint32_t)x)) && isfinite(float_of((uint32_t)y));
   if (events && finite && isinf(sum)) *events |= TSR_EVENT_OVERFLOW;
-  if (isnan(sum)) return tsr_arith_from_double(o->sum, TSR_ROUND_RNE, (double)NAN, NULL);
-  memcpy(&code, &sum, sizeof code);
-  return code;
+  return code_of(o, sum);
 }
 
-void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut,
+/* A sum in fp32 times a scale, rounded to nearest even. */
+static uint64_t multiply(const struct tsri_operands *o, uint64_t x, uint64_t scale,
+                         unsigned *events) {
+  float sum = float_of((uint32_t)x), s = (float)tsr_arith_to_double(o->l->scale, scale);
+  float product = sum * s;
+  if (events && isfinite(sum) && isfinite(s) && isinf(product)) *events |= TSR_EVENT_OVERFLOW;
+  return code_of(o, product);
+}
+
+void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut, uint64_t scale,
                    struct tsri_sums *s, unsigned *events) {
   if (cut->promoted) {
     uint64_t wide = tsr_arith_convert(o->acc, s->acc, o->sum, TSR_ROUND_RNE, NULL);
+    if (o->l->scale) wide = multiply(o, wide, scale, events);
     s->promoted = s->has_promoted ? add(o, s->promoted, wide, events) : wide;
     s->has_promoted = true;
     s->acc = 0;

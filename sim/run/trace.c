@@ -14,7 +14,7 @@
 struct tracer {
   const struct tsri_operands *o;
   struct tsri_trace *out;
-  uint64_t *a, *b;
+  uint64_t *a, *b, *wide, *scale; /* wide: b times its scales */
   struct tsri_cut *cuts;
   size_t n_cuts;
 };
@@ -59,7 +59,7 @@ static void advance(struct tracer *t, struct running *r, uint64_t to, unsigned *
     r->at = end;
     if (end < cut->end) break;
     r->range++;
-    tsri_sums_cut(t->o, cut, &r->sums, events);
+    tsri_sums_cut(t->o, cut, t->scale[r->at - 1], &r->sums, events);
   }
 }
 
@@ -78,9 +78,10 @@ static void add_products(struct tracer *t, uint64_t from, uint64_t to, struct ts
                          double *abs) {
   for (uint64_t k = from; k < to; k++) {
     struct tsr_num a = tsr_arith_decode(t->o->a, t->a[k]);
-    struct tsr_num b = tsr_arith_decode(t->o->b, t->b[k]);
+    struct tsr_num b = tsr_arith_decode(t->o->exact_b, t->wide[k]);
     tsr_ref_mul_add(into, &a, &b);
-    double p = tsr_arith_to_double(t->o->a, t->a[k]) * tsr_arith_to_double(t->o->b, t->b[k]);
+    double p =
+        tsr_arith_to_double(t->o->a, t->a[k]) * tsr_arith_to_double(t->o->exact_b, t->wide[k]);
     *abs += p < 0 ? -p : p;
   }
 }
@@ -137,6 +138,9 @@ static void fetch(struct tracer *t, uint64_t row, uint64_t col) {
                   : 0;
     index = tsri_operand_b_index(t->o, row / t->o->l->op->m, k, col);
     t->b[k] = tsri_operand(t->o, TSRI_TENSOR_B, index, &from);
+    index = tsri_operand_scale_index(t->o, row / t->o->l->op->m, k, col);
+    t->scale[k] = tsri_operand_scale(t->o, index);
+    t->wide[k] = tsri_operand_scaled(t->o, t->b[k], t->scale[k]);
   }
 }
 
@@ -148,7 +152,9 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
   if (st) return st;
   t.a = tsr_mem_array(o->k, sizeof *t.a);
   t.b = tsr_mem_array(o->k, sizeof *t.b);
-  if (t.a && t.b) {
+  t.wide = tsr_mem_array(o->k, sizeof *t.wide);
+  t.scale = tsr_mem_array(o->k, sizeof *t.scale);
+  if (t.a && t.b && t.wide && t.scale) {
     struct tsri_grid g = tsri_operand_grid(o);
     find_points(&t);
     for (uint64_t i = 0; i < g.rows; i++)
@@ -166,6 +172,8 @@ enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace 
   }
   tsr_mem_free(t.a);
   tsr_mem_free(t.b);
+  tsr_mem_free(t.wide);
+  tsr_mem_free(t.scale);
   tsr_mem_free(t.cuts);
   return st;
 }

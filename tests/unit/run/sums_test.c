@@ -49,7 +49,7 @@ static void sums_meet_in_ascending_order(void **state) {
       memcpy(&code, &rows[i].range[r].acc, sizeof code);
       s.acc = code;
       const struct tsri_cut cut = {0, rows[i].range[r].tile, rows[i].range[r].part};
-      tsri_sums_cut(&o, &cut, &s, NULL);
+      tsri_sums_cut(&o, &cut, 0, &s, NULL);
       if (r == 5) break;
     }
     uint32_t want;
