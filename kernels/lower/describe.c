@@ -54,11 +54,12 @@ static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
 static void describe_base(struct tsri_lowering *lo, int t, struct tsri_tensor *x) {
   static const int fmt[3] = {TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_OUT};
   int64_t f = fmt[t], base = (int64_t)lo->layout->base_bytes[t];
-  if (t == TSR_BUF_C && tsri_lower_parts(lo) > 1) {
+  bool parts = tsri_lower_parts(lo) > 1;
+  if (t == TSR_BUF_C && (parts || tsri_lower_separate(lo))) {
     uint64_t elems = 1;
     for (int i = 0; i < x->rank; i++) elems *= x->dim[i].size;
     x->elem_bytes = (uint32_t)tsri_lower_sum_bytes(lo);
-    base = (int64_t)(lo->layout->parts_bytes + lo->core * elems * x->elem_bytes);
+    base = (int64_t)(lo->layout->parts_bytes + (parts ? lo->core * elems * x->elem_bytes : 0));
     f = lo->m->promoted ? TSRI_FMT_SUM : TSRI_FMT_ACC;
   }
   TSRI_EMIT(lo, TENSOR, t, f, x->elem_bytes, base);

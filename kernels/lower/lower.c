@@ -80,26 +80,44 @@ static void emit_open(struct tsri_lowering *lo) {
     TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
 }
 
-/* It is complete: from here on it is the store's, or the vector unit's first. */
-static void emit_close(struct tsri_lowering *lo) {
-  bool promoted = lo->m->promoted, steps = lo->layout->n_steps;
-  int unit = promoted ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
-  int full = promoted ? TSRI_SEM_SUM_FULL : TSRI_SEM_FULL + TSR_BUF_C;
-  int free = promoted ? TSRI_SEM_SUM_FREE : TSRI_SEM_FREE + TSR_BUF_C;
-  int place = promoted ? TSRI_PLACE_SUM : TSR_BUF_C;
-  if (steps) {
-    if (!promoted) {
-      signal(lo, unit, full, TSR_WHEN_DONE);
-      TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, full, TSR_GATE_START, 1);
-    }
-    place = tsri_lower_run_steps(lo);
-    unit = TSR_UNIT_VECTOR;
-    full = TSRI_SEM_STEPS_FULL;
-  }
+/* Semaphores and the place of sums that are complete. */
+struct sums {
+  int unit, full, free, place;
+};
+static struct sums sums_of(const struct tsri_lowering *lo) {
+  if (lo->m->promoted)
+    return (struct sums){TSR_UNIT_VECTOR, TSRI_SEM_SUM_FULL, TSRI_SEM_SUM_FREE, TSRI_PLACE_SUM};
+  return (struct sums){TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_C, TSRI_SEM_FREE + TSR_BUF_C,
+                       TSR_BUF_C};
+}
+
+static void emit_store(struct tsri_lowering *lo, int unit, int full, int tensor, int place,
+                       uint32_t shift) {
   signal(lo, unit, full, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_STORE, full, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, STORE, TSR_BUF_C, place, tsri_lower_parts(lo) > 1 ? 0 : lo->layout->shift);
-  signal(lo, TSR_UNIT_STORE, free, TSR_WHEN_READ);
+  TSRI_EMIT(lo, STORE, tensor, place, shift);
+  signal(lo, TSR_UNIT_STORE, sums_of(lo).free, TSR_WHEN_READ);
+}
+
+/* The vector unit takes sums that another unit has left, and what it makes is stored. */
+static void emit_steps(struct tsri_lowering *lo, int unit, int tensor) {
+  struct sums x = sums_of(lo);
+  if (unit != TSR_UNIT_VECTOR) {
+    signal(lo, unit, x.full, TSR_WHEN_DONE);
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, x.full, TSR_GATE_START, 1);
+  }
+  int place = tsri_lower_run_steps(lo);
+  emit_store(lo, TSR_UNIT_VECTOR, TSRI_SEM_STEPS_FULL, tensor, place, lo->layout->shift);
+}
+
+/* It is complete: from here on it is the store's, or the vector unit's first. */
+static void emit_close(struct tsri_lowering *lo) {
+  struct sums x = sums_of(lo);
+  bool sums = tsri_lower_parts(lo) > 1 || tsri_lower_separate(lo);
+  if (lo->layout->n_steps && !sums)
+    emit_steps(lo, x.unit, TSR_BUF_C);
+  else
+    emit_store(lo, x.unit, x.full, TSR_BUF_C, x.place, sums ? 0 : lo->layout->shift);
 }
 
 static void emit_scales(struct tsri_lowering *lo) {
@@ -119,7 +137,7 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   if (a) TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_A, TSR_GATE_START, 1);
   if (c) emit_open(lo);
   if (scales) emit_scales(lo);
-  tsri_lower_load_operands(lo, level);
+  if (!tsri_lower_separate(lo)) tsri_lower_load_operands(lo, level);
   if (level < lo->m->n_loops) {
     TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
     emit_level(lo, level + 1);
@@ -131,7 +149,31 @@ static void emit_level(struct tsri_lowering *lo, uint32_t level) {
   if (b) emit_free(lo, TSR_BUF_B);
   if (scales) signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_SCALES_FREE, TSR_WHEN_READ);
   if (c) emit_close(lo);
+  if (!tsri_lower_separate(lo)) tsri_lower_free_operands(lo, level);
+}
+
+/* The pass of a separate epilogue: tiles of sums come back, in the loops without k. */
+static void emit_pass(struct tsri_lowering *lo, uint32_t level) {
+  tsri_lower_load_operands(lo, level);
+  if (level < lo->level[TSR_BUF_C]) {
+    TSRI_EMIT(lo, LOOP, level, (int64_t)lo->trips[lo->m->loop[level].axis]);
+    emit_pass(lo, level + 1);
+    TSRI_EMIT(lo, END, level);
+  } else {
+    struct sums x = sums_of(lo);
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, x.free, TSR_GATE_START, 1);
+    TSRI_EMIT(lo, LOAD, TSR_BUF_C, x.place, TSR_TO_OWN);
+    emit_steps(lo, TSR_UNIT_LOAD, TSRI_TENSOR_RESULT);
+  }
   tsri_lower_free_operands(lo, level);
+}
+
+/* It begins when all sums are in memory. */
+static void emit_separate(struct tsri_lowering *lo) {
+  TSRI_EMIT(lo, BARRIER, TSR_UNIT_STORE);
+  signal(lo, TSR_UNIT_STORE, TSRI_SEM_PARTS, TSR_WHEN_DONE);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_PARTS, TSR_GATE_START, 1);
+  emit_pass(lo, 0);
 }
 
 /* A tensor moves just inside the innermost loop that one of its axes follows. */
@@ -181,6 +223,7 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
   tsri_lower_describe(&lo);
   emit_level(&lo, 0);
   if (tsri_lower_parts(&lo) > 1) tsri_lower_reduce(&lo);
+  if (tsri_lower_separate(&lo)) emit_separate(&lo);
   TSRI_EMIT(&lo, HALT, 0);
   if (!out->failed) return TSR_OK;
   tsr_isa_program_fini(out);

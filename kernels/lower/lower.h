@@ -38,7 +38,11 @@ struct tsr_lower_step {
   uint64_t base_bytes; /* 0 elements: it has none */
   uint32_t bytes;      /* of an element */
 };
-enum { TSR_EPILOGUE_OPERANDS = 7 }; /* rows of second operands, of all steps */
+/* Where an epilogue happens: on results in their scratchpad, or in a pass of its own over sums
+ * that were stored. */
+enum tsr_epilogue { TSR_EPILOGUE_FUSED, TSR_EPILOGUE_SEPARATE };
+extern const char *const tsr_epilogue_names[]; /* fused separate NULL */
+enum { TSR_EPILOGUE_OPERANDS = 7 };            /* rows of second operands, of all steps */
 
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
@@ -46,8 +50,9 @@ struct tsr_layout {
   uint64_t scales_bytes;  /* and of the weights' scales [g][tile of k][n] */
   uint32_t scale_bytes;   /* of one of them */
   const char *scale_format;
-  size_t n_steps;         /* of the epilogue */
-  bool whole;             /* quantise makes integers */
+  size_t n_steps;             /* of the epilogue */
+  enum tsr_epilogue epilogue; /* separate: sums go to parts_bytes and back */
+  bool whole;                 /* quantise makes integers */
   struct tsr_lower_step step[TSR_EPILOGUE_MAX];
   uint64_t slots[3];      /* buffers of scratchpads a, b, c */
   uint64_t slot_bytes[3]; /* of one of them */

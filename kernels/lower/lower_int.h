@@ -29,14 +29,32 @@ void tsri_describe_conv(const struct tsr_shape *s, const struct tsr_mapping *m,
                         struct tsri_tensor t[3]);
 
 /* Format registers, by their use. */
-enum { TSRI_FMT_A, TSRI_FMT_B, TSRI_FMT_ACC, TSRI_FMT_OUT, TSRI_FMT_SUM, TSRI_FMT_SCALE, TSRI_FMT_WHOLE };
+enum {
+  TSRI_FMT_A,
+  TSRI_FMT_B,
+  TSRI_FMT_ACC,
+  TSRI_FMT_OUT,
+  TSRI_FMT_SUM,
+  TSRI_FMT_SCALE,
+  TSRI_FMT_WHOLE
+};
 /* Tensors and places beyond those of a, b, c: sums that others are added to, parts of a
  * sum as they come back. */
-enum { TSRI_PLACE_SUM = 3, TSRI_PLACE_PART = 4, TSRI_PLACE_SCALES, TSRI_PLACE_SCALED,
-       TSRI_PLACE_EACH, /* a result in the format of the epilogue … */
-       TSRI_PLACE_WHOLE, /* … and as integers */
-       TSRI_PLACE_OPERANDS /* and on */ };
-enum { TSRI_TENSOR_PARTS = 3, TSRI_TENSOR_RESULT = 4, TSRI_TENSOR_SCALES, TSRI_TENSOR_OPERANDS /* and on */ };
+enum {
+  TSRI_PLACE_SUM = 3,
+  TSRI_PLACE_PART = 4,
+  TSRI_PLACE_SCALES,
+  TSRI_PLACE_SCALED,
+  TSRI_PLACE_EACH,    /* a result in the format of the epilogue … */
+  TSRI_PLACE_WHOLE,   /* … and as integers */
+  TSRI_PLACE_OPERANDS /* and on */
+};
+enum {
+  TSRI_TENSOR_PARTS = 3,
+  TSRI_TENSOR_RESULT = 4,
+  TSRI_TENSOR_SCALES,
+  TSRI_TENSOR_OPERANDS /* and on */
+};
 /* Semaphores: a slot is free, a slot is full, for scratchpads a, b, c; the same for running
  * sums and for parts that come back; the parts of all cores are there. */
 enum {
@@ -76,9 +94,9 @@ struct tsri_lowering {
   struct tsr_split split;
   uint64_t core; /* of the layer's */
   struct tsr_part part;
-  int shared;            /* operand that the first core loads for all: a or b, -1: none */
-  uint32_t level[3];     /* loops around the transfers of a, b, c */
-  uint64_t used_c; /* bytes of scratchpad c that rings take */
+  int shared;        /* operand that the first core loads for all: a or b, -1: none */
+  uint32_t level[3]; /* loops around the transfers of a, b, c */
+  uint64_t used_c;   /* bytes of scratchpad c that rings take */
   size_t n_operands;
   struct tsri_operand_row operand[TSR_EPILOGUE_OPERANDS];
   uint32_t scales_level; /* and of the scales */
@@ -125,6 +143,10 @@ static inline uint64_t tsri_lower_cores(const struct tsri_lowering *lo) {
 }
 /* Bytes of an element of what leaves scratchpad c. */
 uint64_t tsri_lower_sum_bytes(const struct tsri_lowering *lo);
+/* Results are finished by a pass over stored sums. */
+static inline bool tsri_lower_separate(const struct tsri_lowering *lo) {
+  return lo->layout->n_steps && lo->layout->epilogue == TSR_EPILOGUE_SEPARATE;
+}
 /* Cores whose sums along k meet in memory; 1: those of each are complete. */
 uint64_t tsri_lower_parts(const struct tsri_lowering *lo);
 /* Behind the loops: the cores' partial sums, added in ascending order, become results. */

@@ -51,8 +51,7 @@ void tsri_lower_find_operands(struct tsri_lowering *lo) {
     enum tsr_with with = tsr_lower_step_operand(s->kind, s->with, &rows);
     for (unsigned r = 0; r < rows; r++) {
       TSR_CHECK(lo->n_operands < TSR_EPILOGUE_OPERANDS);
-      lo->operand[lo->n_operands++] =
-          (struct tsri_operand_row){with, i, r, level_of(lo, with)};
+      lo->operand[lo->n_operands++] = (struct tsri_operand_row){with, i, r, level_of(lo, with)};
     }
   }
 }
@@ -94,12 +93,20 @@ static void describe_operand(struct tsri_lowering *lo, size_t i, const struct ts
 static void describe_alias(struct tsri_lowering *lo, int place, int fmt) {
   uint64_t slot = tsri_lower_tile_c(lo->m) * tsri_lower_sum_bytes(lo);
   uint64_t base = lo->m->promoted ? SLOTS * tsri_lower_tile_c(lo->m) * lo->s->acc_bytes : 0;
-  const struct tsri_ring ring = {
-      TSR_BUF_C, fmt, tsri_lower_sum_bytes(lo), base, slot, SLOTS, lo->level[TSR_BUF_C]};
+  const struct tsri_ring ring = {TSR_BUF_C, fmt,   tsri_lower_sum_bytes(lo), base,
+                                 slot,      SLOTS, lo->level[TSR_BUF_C]};
   tsri_lower_place(lo, place, &ring);
 }
 
+const char *const tsr_epilogue_names[] = {"fused", "separate", NULL};
+
 void tsri_lower_describe_steps(struct tsri_lowering *lo, const struct tsri_tensor *c) {
+  if (tsri_lower_separate(lo)) {
+    struct tsri_tensor result = *c;
+    result.elem_bytes = lo->s->out_bytes;
+    tsri_lower_tensor(lo, TSRI_TENSOR_RESULT, &result, TSRI_FMT_OUT,
+                      lo->layout->base_bytes[TSR_BUF_C]);
+  }
   bool four = tsri_lower_sum_bytes(lo) == 4;
   describe_alias(lo, TSRI_PLACE_EACH, four ? TSRI_FMT_SUM : TSRI_FMT_ACC);
   if (lo->layout->whole) {

@@ -51,9 +51,9 @@ struct tsr_target {
   bool group_alone; /* a tile of a matmul holds one group: its operands are by group */
   uint32_t row_bytes, col_bytes, full_bytes, one_bytes;
   uint32_t scale_bytes; /* of the weights' scales, by tile of k and n; 0: none */
-  uint64_t lanes;    /* of the vector unit; 0: it costs nothing */
-  bool multicast;    /* what all cores of a layer need is loaded once */
-  double readers[2]; /* cores that a load of a, b serves; 0: one */
+  uint64_t lanes;       /* of the vector unit; 0: it costs nothing */
+  bool multicast;       /* what all cores of a layer need is loaded once */
+  double readers[2];    /* cores that a load of a, b serves; 0: one */
 };
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */

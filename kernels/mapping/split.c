@@ -98,7 +98,7 @@ static enum tsr_isa_axis m_axis(const struct tsr_shape *s, uint64_t cores) {
  * between a convolution's channels; then they are divided themselves. */
 static enum tsr_isa_axis k_axis(const struct tsr_shape *s, const struct tsr_target *t) {
   bool taps = s->size[TSR_AXIS_KH] > 1 || s->size[TSR_AXIS_KW] > 1;
-  if (t->epilogue) return TSR_AXIS_G; /* its steps want whole sums */
+  if (t->epilogue) return TSR_AXIS_G;            /* its steps want whole sums */
   if (taps && t->scale_bytes) return TSR_AXIS_G; /* parts would cut the tiles of scales */
   if (s->size[TSR_AXIS_KH] > 1) return TSR_AXIS_KH;
   if (s->size[TSR_AXIS_KW] > 1) return TSR_AXIS_KW;

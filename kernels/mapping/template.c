@@ -326,7 +326,8 @@ static uint64_t beside_bytes(const struct search *q, const uint64_t *tile, uint6
 static bool fits(struct search *q, const uint64_t *tile) {
   uint64_t bytes[3];
   tsri_tile_bytes(q->s, tile, bytes);
-  if (promotes(q) || q->t->epilogue) { /* rings of partial and of running sums share scratchpad c */
+  if (promotes(q) ||
+      q->t->epilogue) { /* rings of partial and of running sums share scratchpad c */
     uint64_t elems = bytes[2] / q->s->acc_bytes;
     uint64_t sums = bytes[2] + (promotes(q) ? elems * TSR_PROMOTED_BYTES : 0);
     uint64_t all = TSR_PROMOTED_SLOTS * (sums + beside_bytes(q, tile, elems));

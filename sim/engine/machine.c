@@ -15,7 +15,7 @@
 
 struct root {
   uint64_t version, clock, cores;
-  int split, attention;
+  int split, attention, epilogue;
   char name[TSR_PARAM_NAME_MAX];
 };
 struct tile_own {
@@ -89,6 +89,15 @@ static const struct tsr_param root_rows[] = {
      .offset = offsetof(struct root, split),
      .uncertainty = "exact",
      .doc = "what a layer's cores divide among them",
+     .src = "SRC:assumed"},
+    {.key = "epilogue",
+     .type = TSR_PARAM_ENUM,
+     .names = tsr_epilogue_names,
+     .def = "fused",
+     .offset = offsetof(struct root, epilogue),
+     .uncertainty = "exact",
+     .doc = "where the steps behind a product happen: on results before they are stored, or in "
+            "a pass of their own over sums in memory",
      .src = "SRC:assumed"},
     {.key = "attention",
      .type = TSR_PARAM_ENUM,
@@ -568,6 +577,7 @@ static enum tsr_status expand(struct reading *r) {
   m->cores = root->cores;
   m->split = (enum tsr_split_kind)root->split;
   m->attention = (enum tsr_attention)root->attention;
+  m->epilogue = (enum tsr_epilogue)root->epilogue;
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;

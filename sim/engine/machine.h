@@ -11,7 +11,7 @@
 #ifndef TSR_SIM_ENGINE_MACHINE_H
 #define TSR_SIM_ENGINE_MACHINE_H
 
-#include "kernels/lower/op.h"
+#include "kernels/lower/lower.h"
 #include "kernels/mapping/mapping.h"
 #include "models/registry.h"
 #include "sim/base/str.h"
@@ -62,6 +62,7 @@ struct tsr_machine {
   uint64_t cores, tiles;     /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
   enum tsr_attention attention;
+  enum tsr_epilogue epilogue;
   bool multicast;   /* a load may bring the same bytes to all cores of a layer */
   bool unified;     /* scratchpads b and c are parts of a: their own instances are idle */
   uint64_t group;   /* products along k that share a scale of the weights, 0: none do */
@@ -94,6 +95,9 @@ int tsr_machine_slot(const struct tsr_machine *m, uint64_t core, int piece);
  * the rate of a where b has the same; 0: not executed. */
 uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *a, const char *b,
                           const char *acc, const char *out, bool sparse);
+/* The most of them for any results; a and acc NULL: for any of those too. */
+uint64_t tsr_machine_rate_most(const struct tsr_machine *m, const char *a, const char *b,
+                               const char *acc, bool sparse);
 /* Values with their origins, instances, ports and links. */
 void tsr_machine_print(const struct tsr_machine *m, struct tsr_str *out);
 /* Every key of the short form with its row: for the manual. fn returns false to stop. */

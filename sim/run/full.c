@@ -57,7 +57,9 @@ struct full { /* a layer at work */
   void *at_work;                     /* ROWS x COLS accumulators of the operator … */
   struct tsri_sums *sums;            /* … and sums */
   size_t acc_bytes;
-  const uint8_t *out, *acc; /* what the program left: codes in the image */
+  const uint8_t *step[TSR_EPILOGUE_MAX]; /* second operands of the epilogue, in the image */
+  uint64_t *behind;                      /* results of a strip behind it */
+  const uint8_t *out, *acc;              /* what the program left: codes in the image */
   uint64_t wrong, wrong_row, wrong_col, wrong_got, wrong_want;
   struct tables *tables;
   uint64_t run;         /* elements of A that lie side by side along k */
@@ -153,6 +155,8 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!f->at_work || !f->sums || !block_make(&f->tensor, o->a, a, 0) ||
       !block_make(&f->strip, o->a, strip, rows) || !block_make(&f->panel, o->b, panel, cols))
     return tsr_err_nomem(err);
+  f->behind = tsr_mem_array(rows * cols, sizeof *f->behind);
+  if (!f->behind) return tsr_err_nomem(err);
   if (!subnormal_codes(o->a, &f->subnormal_code) || !subnormal_codes(o->b, &f->subnormal_b))
     return tsr_err_nomem(err);
   const struct tsr_op *op = o->l->op;
@@ -161,7 +165,7 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!st) st = table_for(&f->tables->b, o->b, err);
   if (!st) st = plan_layer(f, err);
   if (st) return st;
-  for (int p = 0; p < PARTS; p++) tsr_check_init(&f->check[p], p == ACC ? o->sum : o->out);
+  for (int p = 0; p < PARTS; p++) tsr_check_init(&f->check[p], p == ACC ? o->sum : o->shown);
   return tsr_exact_create(o->a, o->exact_b, rows, cols, &f->exact, err);
 }
 
@@ -173,6 +177,7 @@ static void close_layer(struct full *f) {
   tsr_mem_free(f->subnormal_b);
   tsr_mem_free(f->at_work);
   tsr_mem_free(f->wide);
+  tsr_mem_free(f->behind);
   tsr_mem_free(f->scale);
   tsr_mem_free(f->sums);
   tsr_mem_free(f->cuts);
@@ -273,13 +278,13 @@ static double magnitude(double v) {
 
 /* v * 2^-shift, exactly. */
 static double shifted(const struct full *f, double v) {
-  return v / (double)(UINT64_C(1) << f->o.shift);
+  return v / (double)(UINT64_C(1) << f->o.shown_shift);
 }
 
 /* The error in parts, all finite. */
 static void add_parts(struct full *f, tsr_i128 sum, const struct tsr_num *acc,
                       const struct tsr_num *out, double abs, double from) {
-  int lsb = f->plan.lsb - f->o.shift;
+  int lsb = f->plan.lsb - f->o.shown_shift;
   struct tsr_ref a, b; /* acc - s and out - acc, exactly */
   tsr_i128 fixed_acc, fixed_out;
   double s = tsr_check_fixed_double(sum, lsb), gained, rounded;
@@ -326,6 +331,7 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
   const struct tsri_operands *o = &f->o;
   uint64_t code, out_code = left(f, row + i, col + j, &code);
   uint64_t want = f->sums[i * cols + j].total;
+  if (o->l->op->n_steps) code = want; /* what was converted is behind the epilogue */
   tsr_i128 sum = tsr_exact_sum(f->exact, i, j);
   double abs = tsr_exact_abs(f->exact, i, j);
   unsigned events = f->strip.subnormal[i] || f->panel.subnormal[j] ? TSR_EVENT_SUBNORMAL_IN : 0;
@@ -336,15 +342,16 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
     events |= TSR_EVENT_OVERFLOW;
   tsr_check_add_fixed(&f->check[ACC], sum, f->plan.lsb, code, events, abs);
   unsigned out_events = 0;
-  uint64_t out_want = tsri_operand_out(o, want, &out_events);
+  uint64_t shown = tsri_operand_shown(o, want, &out_events);
+  uint64_t out_want = o->l->op->n_steps ? f->behind[i * cols + j] : shown;
   if (code != want)
     note_wrong(f, row + i, col + j, code, want);
   else if (out_code != out_want)
     note_wrong(f, row + i, col + j, out_code, out_want);
-  acc.exp -= o->shift;
-  struct tsr_num out = tsr_arith_decode(o->out, out_code);
+  acc.exp -= o->shown_shift;
+  struct tsr_num out = tsr_arith_decode(o->shown, shown);
   abs = shifted(f, abs);
-  tsr_check_add_fixed(&f->check[OUT], sum, f->plan.lsb - o->shift, out_code,
+  tsr_check_add_fixed(&f->check[OUT], sum, f->plan.lsb - o->shown_shift, shown,
                       events | out_events, abs);
   if (acc.cls <= TSR_NUM_FINITE && out.cls <= TSR_NUM_FINITE)
     add_parts(f, sum, &acc, &out, magnitude(abs), shifted(f, tsr_exact_from(f->exact, i, j)));
@@ -390,6 +397,9 @@ static enum tsr_status compute_strip(struct full *f, uint64_t row, uint64_t rows
                                      uint64_t cols, struct tsr_err *err) {
   const struct tsri_operands *o = &f->o;
   enum tsr_status st = multiply(f, rows, cols, err);
+  for (uint64_t i = 0; i < rows * cols; i++) f->behind[i] = f->sums[i].total;
+  if (!st && o->l->op->n_steps)
+    st = tsri_epilogue_run(o, f->step, row, rows, col, cols, f->behind, err);
   if (st) return st;
   const struct tsr_exact_operand a = {o->a, f->strip.codes, o->k, f->strip.from};
   const void *codes = f->wide ? (const void *)f->wide : f->panel.codes;
@@ -511,6 +521,23 @@ static enum tsr_status fill_scales(struct full *f, struct tsr_err *err) {
   return st;
 }
 
+static enum tsr_status fill_step(struct full *f, size_t step, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = f->o.l;
+  uint64_t n = tsri_epilogue_elems(l, step);
+  uint64_t elem = tsr_ceil_div(tsri_epilogue_format(l, step)->bits, 8);
+  uint8_t *to;
+  if (!n) return TSR_OK;
+  enum tsr_status st =
+      tsr_values_tensor(f->values, l->step_bytes[step], n * elem, true, &to, err);
+  if (st) return st;
+  f->step[step] = to;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t code = tsri_epilogue_operand(&f->o, step, i);
+    for (uint64_t j = 0; j < elem; j++) to[i * elem + j] = (uint8_t)(code >> 8 * j);
+  }
+  return TSR_OK;
+}
+
 /* The tensors of the layer in the image: operands drawn, results never written. */
 static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
@@ -527,15 +554,16 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   if (st) return st;
   draw_b(f, to);
   if (l->scale) st = fill_scales(f, err);
+  for (size_t i = 0; !st && i < l->op->n_steps; i++) st = fill_step(f, i, err);
   if (st) return st;
   st =
       tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_C], c * s->out_bytes, false, &to, err);
   if (!st)
     st = tsr_values_keep(f->values, l->base_bytes[TSR_BUF_C], s->out_bytes,
                          tsri_run_sum_bytes(l), &kept, err);
-  if (!st && tsri_run_parts(l) > 1)
+  if (!st && tsri_run_stored(l))
     st = tsr_values_tensor(f->values, l->parts_bytes,
-                           tsri_run_parts(l) * c * tsri_run_sum_bytes(l), false, NULL, err);
+                           tsri_run_stored(l) * c * tsri_run_sum_bytes(l), false, NULL, err);
   f->out = to;
   f->acc = kept;
   return st;
@@ -594,8 +622,10 @@ enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_aren
     *rows = list;
   }
   for (int t = 0; t < 3; t++) tsr_values_drop(x->values, f->o.l->base_bytes[t]);
+  for (size_t i = 0; i < f->o.l->op->n_steps; i++)
+    if (tsri_epilogue_elems(f->o.l, i)) tsr_values_drop(x->values, f->o.l->step_bytes[i]);
   if (f->o.l->scale) tsr_values_drop(x->values, f->o.l->scales_bytes);
-  if (tsri_run_parts(f->o.l) > 1) tsr_values_drop(x->values, f->o.l->parts_bytes);
+  if (tsri_run_stored(f->o.l)) tsr_values_drop(x->values, f->o.l->parts_bytes);
   close_layer(f);
   x->layer[layer] = NULL;
   return st;

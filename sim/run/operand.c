@@ -14,6 +14,11 @@ uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l) {
   return l->mapping.promoted ? TSR_PROMOTED_BYTES : l->shape.acc_bytes;
 }
 
+uint64_t tsri_run_stored(const struct tsr_run_layer_plan *l) {
+  uint64_t parts = tsri_run_parts(l);
+  return parts > 1 ? parts : l->separate;
+}
+
 uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l) {
   return l->op->count * tsr_mapping_k_tiles(&l->shape, &l->mapping) * l->op->n;
 }
@@ -54,6 +59,8 @@ uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l) {
  * products of variance 2^(4*TSR_DRAW_INT_SCALE) has that scale again. */
 uint32_t tsri_operand_shift(const struct tsr_run_layer_plan *l) {
   if (!l->out->is_int || l->out->bits >= l->acc->bits) return 0;
+  for (size_t i = 0; i < l->op->n_steps; i++)
+    if (l->op->step[i].kind == TSR_OP_QUANTISE) return 0; /* that brings them into range */
   unsigned log2k = 0;
   while (l->op->k >> (log2k + 1)) log2k++;
   return TSR_DRAW_INT_SCALE + (log2k + 1) / 2;
@@ -75,6 +82,9 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
   enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->b, o->acc, &o->spec, &o->unit, err);
   if (st) return st;
   o->shift = (int)l->shift;
+  bool steps = l->op->n_steps != 0;
+  o->shown = steps ? o->sum : o->out;
+  o->shown_shift = steps ? 0 : o->shift;
   return TSR_OK;
 }
 
@@ -119,6 +129,10 @@ uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t sum, unsigned 
   struct tsr_num v = tsr_arith_decode(o->sum, sum);
   v.exp -= o->shift;
   return tsr_arith_encode(o->out, TSR_ROUND_RNE, &v, events);
+}
+
+uint64_t tsri_operand_shown(const struct tsri_operands *o, uint64_t sum, unsigned *events) {
+  return o->l->op->n_steps ? sum : tsri_operand_out(o, sum, events);
 }
 
 /* The i-th of n places spread over `size`, one in each stratum. */

@@ -20,11 +20,17 @@ struct tsri_operands {
   const struct tsr_format *exact_b; /* of b times its scale: b, or fp32 with scales */
   const struct tsr_format *sum; /* of what results are made from: acc, or fp32 if promoted */
   uint64_t seed, layer, k;
+  /* Of which figures are made: results before an epilogue.  With one the sums themselves,
+   * which no format of memory has met. */
+  const struct tsr_format *shown;
+  int shown_shift;
   int shift; /* integers: results are scaled by 2^-shift to fit the output */
 };
 
 /* Bytes of a sum that leaves its scratchpad, in o->sum. */
 uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l);
+/* How often a whole C of sums lies in memory: for each such core, or for an epilogue. */
+uint64_t tsri_run_stored(const struct tsr_run_layer_plan *l);
 /* Scales of a layer's weights: [group][tile of k][column]. */
 uint64_t tsri_run_scales(const struct tsr_run_layer_plan *l);
 /* A scale by its index, 1/2 to 3/2, for integers divided by what their values are drawn
@@ -57,6 +63,9 @@ uint64_t tsri_operand_b_index(const struct tsri_operands *o, uint64_t group, uin
 uint64_t tsri_operand_c_index(const struct tsri_operands *o, uint64_t row, uint64_t col);
 /* A sum in the output format, after the shift. */
 uint64_t tsri_operand_out(const struct tsri_operands *o, uint64_t sum, unsigned *events);
+
+/* A sum as figures take it. */
+uint64_t tsri_operand_shown(const struct tsri_operands *o, uint64_t sum, unsigned *events);
 
 /* The outputs that are looked at one by one: at least TSRI_SAMPLES of a layer, or
  * all, on a grid spread over it. */

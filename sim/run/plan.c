@@ -103,6 +103,8 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   if (!st) st = find_format(p, l->format_b, "b", &l->b, err);
   if (!st) st = find_format(p, l->format_acc, "acc", &l->acc, err);
   if (!st) st = find_format(p, l->format_out, "out", &l->out, err);
+  l->separate = op->n_steps && m->epilogue == TSR_EPILOGUE_SEPARATE;
+  if (!st && macs && op->n_steps) st = tsri_epilogue_check(l, err);
   if (st || !macs) return st;
   uint64_t rate =
       tsr_machine_rate(m, l->format_a, l->format_b, l->format_acc, l->format_out, false);
@@ -198,18 +200,24 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
                     l->op->name);
 }
 
-/* Bytes of the partial sums of cores that divide k among them, one C for each. */
+/* Bytes of the partial sums of cores that divide k among them, one C for each, or of those
+ * that an epilogue comes back to. */
 static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64_t elems,
                                       uint64_t *bytes, struct tsr_err *err) {
-  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_parts(l);
+  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_stored(l);
   *bytes = 0;
-  if (parts < 2) return TSR_OK;
+  if (!parts) return TSR_OK;
   if (tsr_mul_u64(elems, each, bytes) && tsr_mul_u64(*bytes, parts, bytes) &&
       *bytes < UINT64_MAX >> 8)
     return TSR_OK;
   return tsr_err_at(err, TSR_INPUT, &l->op->pos,
                     "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
                     l->op->name);
+}
+
+/* Of the second operand of a step: no larger than the result in 4 bytes an element. */
+static uint64_t step_bytes_of(const struct tsr_run_layer_plan *l, size_t step) {
+  return tsri_epilogue_elems(l, step) * tsr_ceil_div(tsri_epilogue_format(l, step)->bits, 8);
 }
 
 static bool scale_bytes_of(const struct tsr_run_layer_plan *l, uint64_t *bytes) {
@@ -242,6 +250,10 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
     l->parts_bytes = act;
     act += align_up(parts);
+    for (size_t s = 0; tsri_is_product(l->op) && s < l->op->n_steps; s++) {
+      l->step_bytes[s] = act;
+      act += align_up(step_bytes_of(l, s));
+    }
     for (int t = 0; t < TSR_LOWER_EXTRA; t++) {
       l->extra_bytes[t] = act;
       act += align_up(z.extra[t]);
@@ -264,6 +276,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
     for (int t = 0; t < 3; t++)
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
     l->parts_bytes += weights + region[l->region];
+    for (size_t s = 0; s < l->op->n_steps; s++) l->step_bytes[s] += weights + region[l->region];
     for (int t = 0; t < TSR_LOWER_EXTRA; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
@@ -360,12 +373,19 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   }
 }
 
+static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
+  if (x->n_steps != y->n_steps) return false;
+  for (size_t i = 0; i < x->n_steps; i++)
+    if (x->step[i].kind != y->step[i].kind || x->step[i].with != y->step[i].with) return false;
+  return true;
+}
+
 /* Equal shapes on as many cores get equal mappings: layers repeat. */
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
     if (o->rate == l->rate && o->max_cores == l->max_cores && o->scale == l->scale &&
-        tsr_shape_equal(&o->shape, &l->shape))
+        same_steps(o->op, l->op) && tsr_shape_equal(&o->shape, &l->shape))
       return o;
   }
   return NULL;
@@ -384,6 +404,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
     out->parts_bytes = l->parts_bytes;
     out->scales_bytes = l->scales_bytes;
     out->scale_format = l->format_scale;
+    tsri_epilogue_layout(l, out);
     out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
@@ -438,6 +459,7 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
     target.rate = l->rate;
     target.promote = l->scale ? p->machine->group : p->machine->promote;
+    tsri_epilogue_target(l, &target);
     target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
     bool product = tsri_is_product(l->op);

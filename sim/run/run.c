@@ -148,7 +148,10 @@ static uint64_t compulsory_bytes(const struct tsr_run_plan *p,
     a = v->batch * v->in_c *
         touched(v->in_h, v->out_h, v->k_h, v->stride_h, v->dil_h, v->pad_t) *
         touched(v->in_w, v->out_w, v->k_w, v->stride_w, v->dil_w, v->pad_l);
-  return a * l->shape.a_bytes + b * l->shape.b_bytes + c * l->shape.out_bytes;
+  uint64_t more = 0; /* of an epilogue */
+  for (size_t i = 0; i < l->op->n_steps; i++)
+    more += tsri_epilogue_elems(l, i) * tsr_ceil_div(tsri_epilogue_format(l, i)->bits, 8);
+  return a * l->shape.a_bytes + b * l->shape.b_bytes + c * l->shape.out_bytes + more;
 }
 
 /* Multiply-accumulates a cycle of all tiles of the layer's cores, at its rate. */
@@ -423,9 +426,8 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
       if (!st) st = tsri_op_full_create(p, r->values, r->o->seed, &r->op_full, r->err);
     }
   }
-  struct tsr_engine_options eo = {.trace = r->o->trace == TSR_TRACE_FULL,
-                                  .values = r->values,
-                                  .seed = r->o->seed};
+  struct tsr_engine_options eo = {
+      .trace = r->o->trace == TSR_TRACE_FULL, .values = r->values, .seed = r->o->seed};
   if (!st) st = make_jobs(r, &jobs);
   if (!st) st = tsr_engine_create(p->machine, &eo, &r->engine, r->err);
   if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);

@@ -58,6 +58,8 @@ struct tsr_run_layer_plan {
   const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
   const struct tsr_format *scale;
   uint64_t scales_bytes; /* their address */
+  bool separate; /* its epilogue is a pass of its own */
+  uint64_t step_bytes[TSR_EPILOGUE_MAX]; /* addresses of the epilogue's second operands */
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
@@ -81,9 +83,10 @@ struct tsr_run_plan {
   struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
   size_t n_regions;               /* of activations */
   struct tsr_program_set program; /* the user's, n = 0: none; owned */
-  const char *program_text;       /* it, printed */
-  bool alone;                     /* without a workload */
-  size_t n_formats;               /* formats by name that are no table rows (`e5m3`) */
+  uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
+  const char *program_text; /* it, printed */
+  bool alone;               /* without a workload */
+  size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
   struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */

@@ -3,6 +3,7 @@
 
 #include "kernels/check/check.h"
 #include "kernels/check/draw.h"
+#include "kernels/lower/lower.h"
 #include "models/arith/mma.h"
 #include "sim/engine/values.h"
 #include "sim/run/operand.h"
@@ -86,6 +87,26 @@ struct tsri_trace {
 enum tsr_status tsri_run_trace(const struct tsri_operands *o, struct tsri_trace *out,
                                struct tsr_err *err);
 
+/* The epilogue of a layer (epilogue.c): refuses what is not lowered; how its second operands
+ * lie in memory and in which format; quantise makes integers of sums. */
+enum tsr_status tsri_epilogue_check(const struct tsr_run_layer_plan *l, struct tsr_err *err);
+enum tsr_with tsri_epilogue_with(const struct tsr_run_layer_plan *l, size_t step,
+                                 unsigned *rows);
+const struct tsr_format *tsri_epilogue_format(const struct tsr_run_layer_plan *l, size_t step);
+/* Elements of an operand (0: the step has none), and one of them by its index, a code. */
+uint64_t tsri_epilogue_elems(const struct tsr_run_layer_plan *l, size_t step);
+uint64_t tsri_epilogue_operand(const struct tsri_operands *o, size_t step, uint64_t index);
+bool tsri_epilogue_whole(const struct tsr_run_layer_plan *l);
+/* What a template and the lowering must know of it. */
+void tsri_epilogue_target(const struct tsr_run_layer_plan *l, struct tsr_target *t);
+void tsri_epilogue_layout(const struct tsr_run_layer_plan *l, struct tsr_layout *out);
+/* A block of results through the epilogue on whole matrices: sums (codes of o->sum, 8 bytes
+ * each) of rows from `row` on (counted over groups), columns from `col` on, of a group, become
+ * results in the format of memory.  `data`: the operands in the image, by step. */
+enum tsr_status tsri_epilogue_run(const struct tsri_operands *o, const uint8_t *const *data,
+                                  uint64_t row, uint64_t rows, uint64_t col, uint64_t cols,
+                                  uint64_t *codes, struct tsr_err *err);
+
 /* Where the program's sums along K are rounded in a way that matters: the ends of ranges,
  * ascending, the last = k; see sums.c.  A range goes on from the sum of the one before. */
 struct tsri_cut {
@@ -104,8 +125,8 @@ struct tsri_sums {
 };
 /* The range that ends at a cut is done; the sum is multiplied by `scale` (a code), where the
  * layer has scales; `events` (may be NULL) of the additions. */
-void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut,
-                   uint64_t scale, struct tsri_sums *s, unsigned *events);
+void tsri_sums_cut(const struct tsri_operands *o, const struct tsri_cut *cut, uint64_t scale,
+                   struct tsri_sums *s, unsigned *events);
 /* Sums that begin at +0, up to k, and the longest of them. */
 void tsri_run_ranges(const struct tsri_cut *cuts, size_t n, uint64_t k, uint64_t *longest,
                      uint64_t *ranges);

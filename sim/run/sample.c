@@ -90,13 +90,13 @@ static uint64_t accumulate(struct sampler *s, unsigned *events) {
 
 static void check_one(struct sampler *s) {
   unsigned events = 0;
-  uint64_t code = tsri_operand_out(&s->o, accumulate(s, &events), &events);
+  uint64_t code = tsri_operand_shown(&s->o, accumulate(s, &events), &events);
   struct tsr_ref exact;
   tsr_ref_init(&exact);
   for (uint64_t k = 0; k < s->o.k; k++) {
     struct tsr_num a = tsr_arith_decode(s->o.a, s->a[k]);
     struct tsr_num b = tsr_arith_decode(s->o.exact_b, s->wide[k]);
-    a.exp -= s->o.shift;
+    a.exp -= s->o.shown_shift;
     tsr_ref_mul_add(&exact, &a, &b);
   }
   tsr_check_add(&s->check, &exact, code, events);
@@ -126,7 +126,7 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
   s.wide = tsr_mem_array(s.o.k, sizeof *s.wide);
   s.scale = tsr_mem_array(s.o.k, sizeof *s.scale);
   if (s.a && s.b && s.wide && s.scale) {
-    tsr_check_init(&s.check, s.o.out);
+    tsr_check_init(&s.check, s.o.shown);
     sample_grid(&s);
     if (tsr_interrupted)
       st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
