@@ -118,6 +118,11 @@ static enum tsr_status build_unit(struct tsri_core *c, int id, struct tsr_err *e
   u->core = c;
   u->id = id;
   u->n_lanes = id == TSR_UNIT_TILE ? (unsigned)e->machine->tiles : 1;
+  const struct tsr_machine_instance *x =
+      &e->machine->slot[tsr_machine_slot(e->machine, c->id, piece[id])];
+  struct tsr_unit_facts facts = {0};
+  x->ops->unit->facts(x->params, &facts);
+  u->holds_sums = facts.dataflow && !strcmp(facts.dataflow, "os");
   u->lane = tsr_mem_array(u->n_lanes, sizeof *u->lane);
   if (!u->lane) return tsr_err_nomem(err);
   for (unsigned i = 0; i < u->n_lanes; i++) {

@@ -75,7 +75,7 @@ struct tsri_operand {
  * request starts.  Without values they are what tsr_engine_index makes of the addresses in
  * memory that the list was loaded from. */
 struct tsri_list {
-  uint64_t n; /* 0: the request has none */
+  uint64_t n;                   /* 0: the request has none */
   uint64_t memory, memory_elem; /* of the first in memory, bytes from one to the next */
   uint64_t below;               /* elements of dimension 0 */
 };
@@ -196,7 +196,8 @@ struct tsri_flight {
   bool used, consumed, done;
   unsigned left_accepted, left_consumed, left_done; /* parts */
   struct tsr_lateness late;                         /* the worst of its parts */
-  bool gated;                                       /* its gate is closed yet */
+  bool gated;                     /* a gate before its results is closed yet … */
+  struct tsri_flight *next_gated; /* … and before those of this one */
   size_t pc;
   struct tsri_data *data; /* owned */
   uint64_t *index;        /* owned; of a gather or scatter */
@@ -231,7 +232,8 @@ struct tsri_unit {
   uint64_t closed_cycle; /* … the first of them since */
   struct tsri_flight flight[TSR_TICKETS_MAX];
   unsigned in_flight;
-  struct tsri_flight *gate_ring[TSR_TICKETS_MAX]; /* the closed ones, in order */
+  struct tsri_flight *gate_ring[TSR_TICKETS_MAX]; /* of closed gates, in order: who waits */
+  bool holds_sums; /* a tile that keeps partial sums inside between requests */
   unsigned gate_head;
   struct tsri_flight *last; /* the request started last, or NULL */
 };
@@ -263,7 +265,7 @@ struct tsri_running {
   uint32_t cores_done;
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
-  struct tsr_instance **others; /* owned; buffers a of all cores but the first, then b, c */
+  struct tsr_instance **others;    /* owned; buffers a of all cores but the first, then b, c */
   uint64_t barrier[TSR_ISA_UNITS]; /* generations */
   uint32_t arrived[TSR_ISA_UNITS];
 };

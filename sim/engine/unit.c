@@ -28,6 +28,10 @@ static void waited(struct tsri_unit *u, const struct tsri_late *late) {
   }
 }
 
+static void checked(struct tsri_flight *f, enum tsr_status st) {
+  if (st) tsri_engine_fail(f->unit->core->e, st);
+}
+
 /* Lets the oldest closed gates of a unit go, while they wait for this semaphore. */
 static void open_gates(struct tsri_unit *u, int sem) {
   struct tsri_sem *s = &u->core->sem[sem];
@@ -36,10 +40,9 @@ static void open_gates(struct tsri_unit *u, int sem) {
     u->closed--;
     waited(u, &s->late);
     struct tsri_flight *f = u->gate_ring[u->gate_head++ % TSR_TICKETS_MAX];
-    f->gated = false;
-    if (u->core->e->values) {
-      enum tsr_status st = tsri_values_open(f, u->core->e->err);
-      if (st) tsri_engine_fail(u->core->e, st);
+    for (; f; f = f->next_gated) {
+      f->gated = false;
+      if (u->core->e->values) checked(f, tsri_values_open(f, u->core->e->err));
     }
     for (unsigned i = 0; i < u->n_lanes; i++) ops_of(u)->open(u->lane[i].inst->state);
   }
@@ -87,10 +90,6 @@ static void on_accepted(struct tsr_ticket *t) {
   f->unit->ready = true;
   touch(f->unit);
   tsri_units_progress(f->unit->core->e);
-}
-
-static void checked(struct tsri_flight *f, enum tsr_status st) {
-  if (st) tsri_engine_fail(f->unit->core->e, st);
 }
 
 static void on_consumed(struct tsr_ticket *t) {
@@ -192,6 +191,24 @@ static enum tsr_status resolve(struct tsri_flight *f, const struct tsri_op *op) 
   return TSR_OK;
 }
 
+/* Whether a request writes results: not one that multiplies nothing or loads ahead, nor one
+ * whose sums stay in the array. */
+static bool has_results(const struct tsri_unit *u, const struct tsr_mm_req *q) {
+  return q->kind == TSR_MM_RUN && q->m && q->n && q->k && q->groups &&
+         (q->last || !u->holds_sums);
+}
+
+/* Results come in order: those of a request wait for the newest gate that is closed. */
+static void wait_for_gate(struct tsri_unit *u, struct tsri_flight *f,
+                          const struct tsr_req *req) {
+  f->gated = u->closed > 0 && has_results(u, &req->mm);
+  f->next_gated = NULL;
+  if (!f->gated) return;
+  struct tsri_flight **at = &u->gate_ring[(u->gate_head + u->closed - 1) % TSR_TICKETS_MAX];
+  f->next_gated = *at;
+  *at = f;
+}
+
 static void start(struct tsri_unit *u, const struct tsri_op *op) {
   struct tsri_flight *f = free_flight(u);
   tsr_mem_free(f->data);
@@ -203,8 +220,9 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
   f->n_signals = 0;
   f->late = (struct tsr_lateness){0};
   f->left_accepted = f->left_consumed = f->left_done = u->n_lanes;
-  f->gated = gate_closed(u);
-  if (f->gated) u->gate_ring[(u->gate_head + u->closed++) % TSR_TICKETS_MAX] = f;
+  bool closed = gate_closed(u);
+  if (closed) u->gate_ring[(u->gate_head + u->closed++) % TSR_TICKETS_MAX] = NULL;
+  wait_for_gate(u, f, &op->req);
   u->last = f;
   u->in_flight++;
   u->ready = false;
@@ -219,7 +237,7 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
     p->req = op->req;
     if (list) p->req.xfer.index = f->index;
     if (u->id == TSR_UNIT_TILE) {
-      p->req.mm.gated = f->gated;
+      p->req.mm.gated = closed;
       if (u->n_lanes > 1) cut(u, &p->req.mm, i);
     }
   }
@@ -352,11 +370,11 @@ static bool loads_for_others(struct tsri_core *c) {
   const struct tsr_job *j = c->job->job;
   if (in->op != TSR_ISA_LOAD || in->f[2] == TSR_TO_OWN) return false;
   if (in->f[2] == TSR_TO_ALL && (c->id == j->first_core)) return false;
-  tsri_engine_fail(c->e, tsr_err_set(c->e->err, TSR_SIM,
-                                     "layer '%s', core %u, instruction %zu: a load for other "
-                                     "cores; only core %u, the program's first, loads for all",
-                                     tsri_engine_job_name(c), c->id, c->pending.pc,
-                                     j->first_core));
+  tsri_engine_fail(c->e,
+                   tsr_err_set(c->e->err, TSR_SIM,
+                               "layer '%s', core %u, instruction %zu: a load for other "
+                               "cores; only core %u, the program's first, loads for all",
+                               tsri_engine_job_name(c), c->id, c->pending.pc, j->first_core));
   return true;
 }
 
@@ -370,7 +388,8 @@ static bool fetch(struct tsri_core *c) {
     report_fault(c, c->pending.pc, &fault);
     return false;
   }
-  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c)) return false;
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c))
+    return false;
   if (c->pending_unit < 0 || c->pending.kind != TSRI_OP_REQ || !e->values) return true;
   c->pending.data = tsr_mem_alloc(sizeof data);
   if (c->pending.data)

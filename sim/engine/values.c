@@ -60,6 +60,7 @@ void tsr_values_drop(struct tsr_values *v, uint64_t base) {
 void tsri_values_start(struct tsr_values *v, uint32_t core) {
   struct tsri_scratch *s = &v->scratch[core];
   s->n_holds = 0;
+  s->sums.m = 0;
   for (int b = 0; b < TSR_ISA_BUFS; b++) {
     memset(s->buf[b].written, 0, s->buf[b].top);
     s->buf[b].top = 0;
@@ -73,6 +74,7 @@ void tsr_values_destroy(struct tsr_values *v) {
     for (uint64_t c = 0; c < v->machine->cores; c++) {
       for (int b = 0; b < TSR_ISA_BUFS; b++) free_bytes(&v->scratch[c].buf[b]);
       tsr_mem_free(v->scratch[c].hold);
+      tsr_mem_free(v->scratch[c].sums.codes);
     }
   }
   for (size_t i = 0; i < v->n_units; i++) tsr_mem_free(v->unit[i]);
@@ -263,7 +265,7 @@ enum tsr_status tsri_values_begin(struct tsri_flight *f, struct tsr_err *err) {
   if (d->a.bytes) st = hold(f, core, &d->a, false, err);
   if (!st && d->b.bytes) st = hold(f, core, &d->b, writes_b(f), err);
   if (!st && d->meta.bytes) st = hold(f, core, &d->meta, false, err);
-  if (!st && !f->gated) st = hold_results(f, err);
+  if (!st && !f->gated && !tsri_values_inside(f)) st = hold_results(f, err);
   return st;
 }
 

@@ -26,8 +26,16 @@ struct tsri_hold {
   bool write;
   uint64_t from, to;
 };
+/* Sums that an output stationary array keeps between requests: m x n codes. */
+struct tsri_sums {
+  uint8_t *codes; /* owned */
+  size_t cap;
+  uint64_t m, n, addr; /* where they will be written; m 0: there are none */
+};
+
 struct tsri_scratch { /* of a core */
   struct tsri_bytes buf[TSR_ISA_BUFS];
+  struct tsri_sums sums;
   struct tsri_hold *hold; /* owned */
   size_t n_holds, cap_holds;
 };
@@ -75,6 +83,8 @@ void tsri_bytes_mark(struct tsri_bytes *b, uint64_t at, uint64_t n);
 /* Memory of at least n bytes for operand i of a multiplication. */
 uint8_t *tsri_values_block(struct tsr_values *v, int i, uint64_t n);
 
+/* Whether the sums of a multiplication stay in the array for the next. */
+bool tsri_values_inside(const struct tsri_flight *f);
 enum tsr_status tsri_values_transfer(struct tsri_flight *f, struct tsr_err *err);
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err);
 enum tsr_status tsri_values_vector(struct tsri_flight *f, struct tsr_err *err);

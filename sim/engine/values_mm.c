@@ -361,6 +361,53 @@ struct blocks {
   uint8_t *a, *b, *c;
 };
 
+bool tsri_values_inside(const struct tsri_flight *f) {
+  return f->unit->holds_sums && f->data->inst.op == TSR_ISA_MM && !f->part[0].req.mm.last;
+}
+
+static struct tsri_sums *sums_of(const struct tsri_flight *f) {
+  const struct tsri_core *c = f->unit->core;
+  return &c->e->values->scratch[c->id].sums;
+}
+
+/* The sums that the products are added to: none, those in the array, those in c. */
+static enum tsr_status take_sums(struct tsri_flight *f, struct matrices *x, uint8_t *c,
+                                 struct tsr_err *err) {
+  const struct tsri_sums *s = sums_of(f);
+  if (f->part[0].req.mm.first) {
+    memset(c, 0, x->m * x->n * x->c.code);
+    return TSR_OK;
+  }
+  if (!f->unit->holds_sums) return tsri_gather(f, &x->c, c, err);
+  if (s->m != x->m || s->n != x->n || s->addr != f->data->c.addr)
+    return tsri_values_wrong(f, err, "adds to sums that the array does not hold");
+  memcpy(c, s->codes, x->m * x->n * x->c.code);
+  return TSR_OK;
+}
+
+/* The sums go to c, or stay in the array, which holds one fold of each tile. */
+static enum tsr_status put_sums(struct tsri_flight *f, struct matrices *x, const uint8_t *c,
+                                struct tsr_err *err) {
+  struct tsri_sums *s = sums_of(f);
+  s->m = 0;
+  if (!tsri_values_inside(f)) return tsri_scatter(f, &x->c, c, err);
+  struct tsr_unit_facts facts;
+  const struct tsr_instance *tile = f->unit->lane[0].inst;
+  tile->ops->unit->facts(tile->params, &facts);
+  if (f->data->extent[TSR_AXIS_G] > 1 || x->m > facts.rows * f->unit->n_lanes ||
+      x->n > facts.cols * f->unit->n_lanes)
+    return tsri_values_wrong(
+        f, err, "%s keeps sums of at most %" PRIu64 " by %" PRIu64 " results between requests",
+        tile->name, facts.rows, facts.cols);
+  size_t bytes = x->m * x->n * x->c.code;
+  if (!tsr_mem_grow((void **)&s->codes, &s->cap, bytes + 1, 1)) return tsr_err_nomem(err);
+  memcpy(s->codes, c, bytes);
+  s->m = x->m;
+  s->n = x->n;
+  s->addr = f->data->c.addr;
+  return TSR_OK;
+}
+
 static enum tsr_status take_blocks(struct tsri_flight *f, struct matrices *x, uint64_t b_rows,
                                    struct blocks *out, struct tsr_err *err) {
   struct tsr_values *v = f->unit->core->e->values;
@@ -370,10 +417,7 @@ static enum tsr_status take_blocks(struct tsri_flight *f, struct matrices *x, ui
   if (!out->a || !out->b || !out->c) return tsr_err_nomem(err);
   enum tsr_status st = tsri_gather(f, &x->a, out->a, err);
   if (!st) st = tsri_gather(f, &x->b, out->b, err);
-  if (st) return st;
-  if (!f->part[0].req.mm.first) return tsri_gather(f, &x->c, out->c, err);
-  memset(out->c, 0, x->m * x->n * x->c.code);
-  return TSR_OK;
+  return st ? st : take_sums(f, x, out->c, err);
 }
 
 static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *unit,
@@ -393,7 +437,7 @@ static enum tsr_status multiply(struct tsri_flight *f, const struct tsr_mma *uni
                              .ldc = x->n,
                              .threads = 1};
   st = tsr_gemm_run(&g, NULL, NULL, err);
-  return st ? st : tsri_scatter(f, &x->c, z.c, err);
+  return st ? st : put_sums(f, x, z.c, err);
 }
 
 static enum tsr_status check_sparse(struct tsri_flight *f, struct tsr_err *err) {
@@ -447,7 +491,7 @@ static enum tsr_status multiply_sparse(struct tsri_flight *f, const struct tsr_m
                     tsr_mma_dot(unit, ka, kb, n, tsri_code_get(acc, x->c.code), NULL));
     }
   tsr_mem_free(ka);
-  return tsri_scatter(f, &x->c, z.c, err);
+  return put_sums(f, x, z.c, err);
 }
 
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
