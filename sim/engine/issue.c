@@ -460,8 +460,7 @@ static void note_load(struct tsri_issue *is, const struct tsri_operand *o) {
                             .addr = o->addr,
                             .bytes = o->bytes,
                             .memory = o->box.base_bytes};
-  for (uint32_t i = 0; i < o->box.rank; i++)
-    l->memory += o->first[i] * o->box.stride_bytes[i];
+  for (uint32_t i = 0; i < o->box.rank; i++) l->memory += o->first[i] * o->box.stride_bytes[i];
 }
 
 bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data *data,

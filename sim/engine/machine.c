@@ -126,9 +126,10 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
-    COUNT_ROW("group", tile_own, group, 0, 1u << 30, "0",
-              "products along k that share a scale of the weights, one for each column: the "
-              "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
+    COUNT_ROW(
+        "group", tile_own, group, 0, 1u << 30, "0",
+        "products along k that share a scale of the weights, one for each column: the "
+        "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
     TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
@@ -191,8 +192,9 @@ static const struct tsr_param noc_rows[] = {{.key = "kind",
                                              .def = "true",
                                              .offset = offsetof(struct noc_own, multicast),
                                              .uncertainty = "exact",
-                                             .doc = "what all cores of a layer need comes from "
-                                                    "memory once, where there is an interconnect",
+                                             .doc =
+                                                 "what all cores of a layer need comes from "
+                                                 "memory once, where there is an interconnect",
                                              .src = "SRC:assumed"},
                                             {.key = NULL}};
 static const struct tsr_param limit_rows[] = {

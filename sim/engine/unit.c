@@ -352,11 +352,11 @@ static bool loads_for_others(struct tsri_core *c) {
   const struct tsr_job *j = c->job->job;
   if (in->op != TSR_ISA_LOAD || in->f[2] == TSR_TO_OWN) return false;
   if (in->f[2] == TSR_TO_ALL && (c->id == j->first_core)) return false;
-  tsri_engine_fail(c->e, tsr_err_set(c->e->err, TSR_SIM,
-                                     "layer '%s', core %u, instruction %zu: a load for other "
-                                     "cores; only core %u, the program's first, loads for all",
-                                     tsri_engine_job_name(c), c->id, c->pending.pc,
-                                     j->first_core));
+  tsri_engine_fail(c->e,
+                   tsr_err_set(c->e->err, TSR_SIM,
+                               "layer '%s', core %u, instruction %zu: a load for other "
+                               "cores; only core %u, the program's first, loads for all",
+                               tsri_engine_job_name(c), c->id, c->pending.pc, j->first_core));
   return true;
 }
 
@@ -370,7 +370,8 @@ static bool fetch(struct tsri_core *c) {
     report_fault(c, c->pending.pc, &fault);
     return false;
   }
-  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c)) return false;
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c))
+    return false;
   if (c->pending_unit < 0 || c->pending.kind != TSRI_OP_REQ || !e->values) return true;
   c->pending.data = tsr_mem_alloc(sizeof data);
   if (c->pending.data)

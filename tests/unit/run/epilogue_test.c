@@ -24,8 +24,7 @@ static const char *const workloads[] = {
     "op:attn_qk:m=40,n=50,k=64,count=3,epilogue=bias+residual+add:col",
     "op:conv:in_c=20,hw=9,out_c=12,window=3,pad=1,epilogue=batchnorm+relu",
     "op:conv:in_c=20,hw=9,out_c=12,window=3,pad=1,epilogue=add:col+residual+mul:scalar",
-    "op:conv:in_c=12,hw=10,out_c=8,window=3,stride=2,pad=1,groups=2,epilogue=bias+residual+"
-    "relu",
+    "op:conv:in_c=12,hw=10,out_c=8,window=3,pad=1,groups=2,epilogue=bias+residual+relu",
     "op:dwconv:in_c=12,hw=10,out_c=12,window=3,pad=1,groups=12,epilogue=bias+relu",
 };
 
