@@ -137,7 +137,7 @@ static void what_is_not_lowered_is_refused(void **state) {
       {"op:conv:in_c=12,hw=10,out_c=8,window=3,pad=1,groups=2,epilogue=mul:scalar", "cores=1",
        "groups"},
       {"op:linear:m=8,n=8,k=8,epilogue=batchnorm+batchnorm+batchnorm+batchnorm", "cores=1",
-       "at most 7"},
+       "at most 6"},
   };
   for (size_t i = 0; i < LEN(bad); i++) {
     const char *const sets[] = {bad[i].set, NULL};
