@@ -69,7 +69,7 @@ enum { /* semaphores */
        O_FREE       /* plain: slots of c for results */
 };
 enum { ROWS = 1 << TSR_AXIS_OW, COLS = 1 << TSR_AXIS_N };
-enum { SIDE_MAX = 512 };
+enum { QUERIES_MAX = 512, KEYS_MAX = 256 }; /* of a tile: enough for long streams */
 enum { MINUS_MAX = (int)0xff7fffffu, PLUS_MAX = 0x7f7fffff }; /* fp32 codes */
 
 /* ---- what fits ---- */
@@ -118,10 +118,12 @@ static bool fits_tiled(const struct tsr_op *op, const struct tsr_lower_at *at, u
 /* Rows of scores that the softmax of a plain attention takes at once, 0: not one. */
 static uint64_t softmax_rows(const struct tsr_op *op, const struct tsr_lower_at *at) {
   uint64_t most = 0;
-  for (uint64_t tm = 1; tm <= op->m && tm <= SIDE_MAX; tm++) {
+  for (uint64_t tm = 1; tm <= op->m && tm <= QUERIES_MAX; tm++) {
     uint64_t a = tm * op->n * at->bytes[TSR_LOWER_FMT_OUT];
     uint64_t d = tsri_align(tm * op->n * at->bytes[TSR_LOWER_FMT_A]);
-    uint64_t c = at->slots[TSR_BUF_C] * d + tsri_align(tm * op->n * 4) + 2 * tsri_align(tm * 4);
+    uint64_t temps = op->attr.causal ? 2 : 1; /* scaled scores, and their mask */
+    uint64_t c =
+        at->slots[TSR_BUF_C] * d + temps * tsri_align(tm * op->n * 4) + 2 * tsri_align(tm * 4);
     if (a > at->slot_bytes[TSR_BUF_A] || c > total(at, TSR_BUF_C)) break;
     most = tm;
   }
@@ -132,8 +134,8 @@ static bool fits_plain(const struct tsr_op *op, const struct tsr_lower_at *at, u
                        uint64_t tn, bool resident) {
   struct room r;
   room_of(op, at, tm, tn, &r);
-  uint64_t kv =
-      resident ? op->n * op->k * at->bytes[TSR_LOWER_FMT_B] : at->slots[TSR_BUF_B] * r.kv;
+  uint64_t all = tsri_align(op->n * op->k * at->bytes[TSR_LOWER_FMT_B]);
+  uint64_t kv = (resident ? all : at->slots[TSR_BUF_B] * r.kv) + r.places;
   return r.q <= at->slot_bytes[TSR_BUF_A] && r.p <= at->slot_bytes[TSR_BUF_A] &&
          kv <= total(at, TSR_BUF_B) && r.s <= at->slot_bytes[TSR_BUF_C] &&
          r.o <= at->slot_bytes[TSR_BUF_C] && softmax_rows(op, at) > 0;
@@ -151,8 +153,8 @@ static void choose(const struct tsr_op *op, const struct tsr_lower_at *at, uint6
                    struct tsr_lower_cut *cut) {
   uint64_t best_loads = UINT64_MAX, best_tiles = UINT64_MAX;
   for (int resident = 1; resident >= 0; resident--)
-    for (uint64_t x = 1; x / 2 < m && x <= SIDE_MAX; x *= 2)
-      for (uint64_t y = 1; y / 2 < op->n && y <= SIDE_MAX; y *= 2) {
+    for (uint64_t x = 1; x / 2 < m && x <= QUERIES_MAX; x *= 2)
+      for (uint64_t y = 1; y / 2 < op->n && y <= KEYS_MAX; y *= 2) {
         uint64_t tm = tsr_min_u64(x, m), tn = tsr_min_u64(y, op->n);
         uint64_t loads = resident ? 1 : tsr_ceil_div(m, tm);
         uint64_t tiles = tsr_ceil_div(m, tm) * tsr_ceil_div(op->n, tn);
@@ -168,19 +170,12 @@ static void choose(const struct tsr_op *op, const struct tsr_lower_at *at, uint6
 
 static enum tsr_status refuse(const struct tsr_op *op, const struct tsr_lower_at *at,
                               struct tsr_err *err) {
-  bool plain = at->attention == TSR_ATTENTION_PLAIN;
   if (at->integers)
     return tsr_err_at(err, TSR_INPUT, &op->pos,
                       "layer '%s' (attention): scores of integers have no scale; expected "
                       "formats a and b of floating point, or single layers attn_qk, softmax, "
                       "attn_pv",
                       op->name);
-  if (plain && op->attr.causal)
-    return tsr_err_at(
-        err, TSR_INPUT, &op->pos,
-        "layer '%s' (attention): a causal mask; expected 'attention: tiled' of the "
-        "machine, or no mask",
-        op->name);
   return TSR_OK;
 }
 
@@ -378,7 +373,7 @@ static void tiled_places(struct attention *x) {
 
 static void load_places(struct attention *x) {
   struct tsri_emit *e = x->e;
-  uint64_t base = e->at->base_bytes[TSR_LOWER_X0];
+  uint64_t base = e->at->base_bytes[TSR_LOWER_X2];
   const uint64_t first[2] = {x->from[X_M], e->cut->size[X_M]};
   static const int axis[2] = {X_M, X_N};
   for (int i = 0; i < 2; i++) {
@@ -579,6 +574,21 @@ static void scores(struct attention *x) {
   if (x->resident) release(x, TSR_BUF_B);
 }
 
+/* The places of queries, tm of them a tile, and of keys stay in scratchpad b, behind keys or
+ * values. */
+static void place_places(struct attention *x, uint64_t tm) {
+  struct tsri_emit *e = x->e;
+  const struct tsr_lower_at *at = e->at;
+  struct room r;
+  room_of(e->op, at, 1, x->resident ? x->size[X_N] : x->tile[X_N], &r);
+  uint64_t behind = (x->resident ? 1 : at->slots[TSR_BUF_B]) * r.kv;
+  TSRI_EMIT(e, PLACE, P_PLACE_Q, TSR_BUF_B, TSR_LOWER_FMT_FP32, 4, (int64_t)behind,
+            (int64_t)total(at, TSR_BUF_B));
+  TSRI_EMIT(e, ADVANCE, P_PLACE_Q, L_I, (int64_t)tm * 4);
+  tsri_emit_fixed(e, P_PLACE_K, TSR_BUF_B, behind + tsri_align(x->size[X_M] * 4),
+                  TSR_LOWER_FMT_FP32);
+}
+
 static void probabilities(struct attention *x, uint64_t tm) {
   struct tsri_emit *e = x->e;
   const struct tsr_lower_at *at = e->at;
@@ -590,7 +600,11 @@ static void probabilities(struct attention *x, uint64_t tm) {
   uint64_t behind = c.slots * c.bytes;
   tsri_emit_ring(e, P_Q, &a, 0, TSR_LOWER_FMT_OUT, &t, 1);
   tsri_emit_ring(e, P_D, &c, 0, TSR_LOWER_FMT_A, &t, 1);
-  tsri_emit_fixed(e, P_MASK, TSR_BUF_C, behind, TSR_LOWER_FMT_FP32);
+  tsri_emit_fixed(e, P_T, TSR_BUF_C, behind, TSR_LOWER_FMT_FP32);
+  if (x->causal) {
+    tsri_emit_fixed(e, P_MASK, TSR_BUF_C, behind += tsri_align(tm * n * 4), TSR_LOWER_FMT_FP32);
+    place_places(x, tm);
+  }
   tsri_emit_fixed(e, P_MAX, TSR_BUF_C, behind += tsri_align(tm * n * 4), TSR_LOWER_FMT_FP32);
   tsri_emit_fixed(e, P_SUM, TSR_BUF_C, behind += tsri_align(tm * 4), TSR_LOWER_FMT_FP32);
   TSRI_EMIT(e, AXIS, TSR_AXIS_OW, L_I, (int64_t)x->size[X_M], (int64_t)tm);
@@ -602,13 +616,14 @@ static void probabilities(struct attention *x, uint64_t tm) {
   TSRI_EMIT(e, LOAD, T_PLACE_K, P_Q, TSR_TO_OWN);
   tsri_emit_signal(e, TSR_UNIT_LOAD, SCORES_FULL, TSR_WHEN_DONE);
   tsri_emit_wait(e, TSR_UNIT_VECTOR, SCORES_FULL);
-  vec(x, TSR_VEC_MULI, P_MASK, P_Q, 0, TSR_BC_NONE, COLS, 0, scale_of(e->op));
+  vec(x, TSR_VEC_MULI, P_T, P_Q, 0, TSR_BC_NONE, COLS, 0, scale_of(e->op));
   tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_A, TSR_WHEN_READ);
-  vec(x, TSR_VEC_ROWMAX, P_MAX, P_MASK, 0, TSR_BC_NONE, COLS, 0, 0);
-  vec(x, TSR_VEC_SUBEXP, P_MASK, P_MASK, P_MAX, TSR_BC_COL, COLS, 0, 0);
-  vec(x, TSR_VEC_ROWSUM, P_SUM, P_MASK, 0, TSR_BC_NONE, COLS, 0, 0);
+  if (x->causal) mask(x);
+  vec(x, TSR_VEC_ROWMAX, P_MAX, P_T, 0, TSR_BC_NONE, COLS, 0, 0);
+  vec(x, TSR_VEC_SUBEXP, P_T, P_T, P_MAX, TSR_BC_COL, COLS, 0, 0);
+  vec(x, TSR_VEC_ROWSUM, P_SUM, P_T, 0, TSR_BC_NONE, COLS, 0, 0);
   tsri_emit_wait(e, TSR_UNIT_VECTOR, TSRI_FREE + TSR_BUF_C);
-  vec(x, TSR_VEC_DIV, P_D, P_MASK, P_SUM, TSR_BC_COL, COLS, 0, 0);
+  vec(x, TSR_VEC_DIV, P_D, P_T, P_SUM, TSR_BC_COL, COLS, 0, 0);
   tsri_emit_signal(e, TSR_UNIT_VECTOR, TSRI_FULL + TSR_BUF_C, TSR_WHEN_DONE);
   tsri_emit_store(e, T_SIN, P_D);
   TSRI_EMIT(e, END, L_I);
@@ -644,6 +659,10 @@ static void phase_over(struct attention *x, int sem) {
 
 static void plain(struct attention *x) {
   struct tsri_emit *e = x->e;
+  if (x->causal) {
+    place_places(x, 1);
+    load_places(x);
+  }
   heads(x, T_PLACE_Q, TSR_LOWER_FMT_OUT, TSR_LOWER_X0, x->size[X_N], x->tile[X_M], L_I,
         x->tile[X_N], L_J);
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_A, (int64_t)e->at->slots[TSR_BUF_A]);

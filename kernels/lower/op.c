@@ -61,9 +61,9 @@ static void extra(const struct tsr_op *op, const struct tsr_lower_at *at,
   } else if (plain) {
     x[0] = (struct tsr_lower_tensor){m * n * count, TSR_LOWER_FMT_OUT, TSR_CONTENT_SCRATCH, 0};
     x[1] = (struct tsr_lower_tensor){m * n * count, TSR_LOWER_FMT_A, TSR_CONTENT_SCRATCH, 0};
-  } else if (op->kind == TSR_OP_ATTENTION && op->attr.causal) {
-    x[0] = (struct tsr_lower_tensor){m + n, TSR_LOWER_FMT_FP32, TSR_CONTENT_PLACES, 0};
   }
+  if (op->kind == TSR_OP_ATTENTION && op->attr.causal)
+    x[2] = (struct tsr_lower_tensor){m + n, TSR_LOWER_FMT_FP32, TSR_CONTENT_PLACES, 0};
 }
 
 enum tsr_status tsr_lower_op_tensors(const struct tsr_op *op, const struct tsr_lower_at *at,

@@ -20,7 +20,16 @@
 #include "workloads/graph.h"
 
 /* Tensors of an operator; extra ones beside the three of op.def. */
-enum { TSR_LOWER_A, TSR_LOWER_B, TSR_LOWER_OUT, TSR_LOWER_X0, TSR_LOWER_X1, TSR_LOWER_TENSORS };
+enum {
+  TSR_LOWER_A,
+  TSR_LOWER_B,
+  TSR_LOWER_OUT,
+  TSR_LOWER_X0,
+  TSR_LOWER_X1,
+  TSR_LOWER_X2,
+  TSR_LOWER_TENSORS,
+  TSR_LOWER_EXTRA = TSR_LOWER_TENSORS - TSR_LOWER_X0
+};
 /* Their formats: the roles of a layer, and two that no policy changes. */
 enum tsr_lower_fmt {
   TSR_LOWER_FMT_A,

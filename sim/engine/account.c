@@ -113,10 +113,11 @@ void tsri_account_span(struct tsri_lane *lane, int state, uint64_t start, uint64
   a->work_end = a->upto;
 }
 
-void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle) {
+void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle,
+                        bool moves_only) {
   struct tsri_account *a = &lane->account;
   TSR_CHECK(cycle >= a->upto);
-  if (!computes(lane) || !a->worked) {
+  if (!computes(lane) || (!a->worked && !moves_only)) {
     charge(lane, TSR_STATE_IDLE, cycle - a->upto);
     return;
   }

@@ -52,8 +52,10 @@ struct tsri_lane {
 
 void tsri_account_open(struct tsri_account *a, uint64_t cycle);
 void tsri_account_span(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles);
-/* `core_done`: when the whole core was; from then on the unit waited for other cores. */
-void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle);
+/* `core_done`: when the whole core was; from then on the unit waited for other cores.
+ * `moves_only`: no unit of the job computed, so that a tile waited for moves all the time. */
+void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle,
+                        bool moves_only);
 
 /* ---- issue ---- */
 

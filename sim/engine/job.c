@@ -213,7 +213,18 @@ static void launch(struct tsr_engine *e) {
   for (uint64_t c = 0; c < e->machine->cores; c++) e->core[c].reserved = false;
 }
 
-static void close_core(struct tsri_core *c, uint64_t end) {
+static bool computed(const struct tsr_engine *e, const struct tsr_job *j) {
+  bool any = false;
+  for (uint32_t i = 0; i < j->n_cores; i++)
+    for (int u = 0; u < TSR_ISA_UNITS; u++) {
+      const struct tsri_unit *x = &e->core[j->first_core + i].unit[u];
+      if (u != TSR_UNIT_TILE && u != TSR_UNIT_VECTOR) continue;
+      for (unsigned l = 0; l < x->n_lanes; l++) any = any || x->lane[l].account.worked;
+    }
+  return any;
+}
+
+static void close_core(struct tsri_core *c, uint64_t end, bool moves_only) {
   for (int u = 0; u < TSR_ISA_UNITS; u++)
     for (unsigned l = 0; l < c->unit[u].n_lanes; l++) {
       struct tsri_lane *lane = &c->unit[u].lane[l];
@@ -221,13 +232,15 @@ static void close_core(struct tsri_core *c, uint64_t end) {
     }
   for (int u = 0; u < TSR_ISA_UNITS; u++)
     for (unsigned l = 0; l < c->unit[u].n_lanes; l++)
-      tsri_account_close(&c->unit[u].lane[l], tsr_min_u64(c->done_cycle, end), end);
+      tsri_account_close(&c->unit[u].lane[l], tsr_min_u64(c->done_cycle, end), end, moves_only);
 }
 
 static void finish(struct tsr_engine *e, struct tsri_running *r) {
   const struct tsr_job *j = r->job;
   uint64_t end = tsri_engine_cycle(e);
-  for (uint32_t i = 0; i < j->n_cores; i++) close_core(&e->core[j->first_core + i], end);
+  bool moves_only = !computed(e, j);
+  for (uint32_t i = 0; i < j->n_cores; i++)
+    close_core(&e->core[j->first_core + i], end, moves_only);
   struct tsr_layer_result result;
   collect(e, r, end, &result);
   size_t index = (size_t)(r - e->job);

@@ -124,6 +124,7 @@ static const struct tsr_param tile_rows[] = {
     TEXT_ROW("formats.b", tile_own, b, "fp16", "format of weights"),
     TEXT_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
     TEXT_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
+    TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
@@ -136,11 +137,9 @@ static const struct tsr_param tile_rows[] = {
          "the vector unit converts weights to the format of activations as they come in, and "
          "the tile multiplies those",
      .src = "SRC:assumed"},
-    COUNT_ROW(
-        "group", tile_own, group, 0, 1u << 30, "0",
-        "products along k that share a scale of the weights, one for each column: the "
-        "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
-    TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
+    COUNT_ROW("group", tile_own, group, 0, 1u << 30, "0",
+              "products along k that share a scale of the weights, one for each column: the "
+              "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",

@@ -96,6 +96,9 @@ int tsr_machine_slot(const struct tsr_machine *m, uint64_t core, int piece);
  * the rate of a where b has the same; 0: not executed. */
 uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *a, const char *b,
                           const char *acc, const char *out, bool sparse);
+/* The most of them for any results; a and acc NULL: for any of those too. */
+uint64_t tsr_machine_rate_most(const struct tsr_machine *m, const char *a, const char *b,
+                               const char *acc, bool sparse);
 /* Values with their origins, instances, ports and links. */
 void tsr_machine_print(const struct tsr_machine *m, struct tsr_str *out);
 /* Every key of the short form with its row: for the manual. fn returns false to stop. */

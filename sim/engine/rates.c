@@ -103,3 +103,19 @@ uint64_t tsr_machine_rate(const struct tsr_machine *m, const char *a, const char
   uint64_t rate = plain_rate(m, a);
   return rate == plain_rate(m, b) ? rate : 0;
 }
+
+static bool may_fit(const char *rule, const char *name) {
+  return !name || fits(rule, name);
+}
+
+uint64_t tsr_machine_rate_most(const struct tsr_machine *m, const char *a, const char *b,
+                               const char *acc, bool sparse) {
+  uint64_t rate = plain_rate(m, b), most = 0;
+  if (!a || plain_rate(m, a) == rate) most = rate;
+  for (size_t i = 0; i < m->n_rules; i++) {
+    const struct tsr_machine_rate_rule *q = &m->rules[i];
+    if (q->sparse == sparse && may_fit(q->a, a) && fits(q->b, b) && may_fit(q->acc, acc))
+      most = tsr_max_u64(most, q->rate);
+  }
+  return most;
+}

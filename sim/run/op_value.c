@@ -479,7 +479,8 @@ struct heads {
   const struct tsr_op *op;
   const struct tsr_mma *unit;
   struct tsr_mma_spec spec;
-  void *q, *kt, *k, *v, *s, *p, *o, *max, *old, *sum, *mask, *place_q, *place_k, *want, *mid;
+  void *q, *kt, *k, *v, *s, *p, *o, *max, *old, *sum, *mask, *place_q, *place_k, *want, *mid,
+      *soft;
   const struct tsr_format *fa, *fb, *fp32, *fd;
   uint32_t scale;
 };
@@ -591,13 +592,14 @@ static enum tsr_status plain(struct heads *h, struct tsr_err *err) {
   const struct tsr_format *acc = h->unit->acc;
   size_t bb = tsr_gemm_code_bytes(h->fb), ab = tsr_gemm_code_bytes(h->fa);
   struct matrix max = {h->max, h->fp32, 1, m, 1}, sum = {h->sum, h->fp32, 1, m, 1};
-  struct matrix mid = {h->mid, h->fd, n, m, n}, z = {h->mask, h->fp32, n, m, n},
+  struct matrix mid = {h->mid, h->fd, n, m, n}, z = {h->soft, h->fp32, n, m, n},
                 p = {h->p, h->fa, n, m, n};
   turn(h->k, 0, n, d, bb, h->kt);
   enum tsr_status st = product(h, h->q, d, h->kt, m, n, d, h->s, true, err);
   if (st) return st;
   convert(acc, h->s, h->fd, h->mid, m * n);
   vec(h, TSR_VEC_MULI, z, mid, NULL, TSR_VEC_EACH, h->scale, true);
+  if (op->attr.causal) add_mask(h, z, 0);
   vec(h, TSR_VEC_ROWMAX, max, z, NULL, TSR_VEC_EACH, 0, true);
   vec(h, TSR_VEC_SUBEXP, z, z, &max, TSR_VEC_COL, 0, true);
   vec(h, TSR_VEC_ROWSUM, sum, z, NULL, TSR_VEC_EACH, 0, true);
@@ -623,6 +625,7 @@ static enum tsr_status open_heads(struct heads *h, struct tsr_err *err) {
   h->p = codes_room(w, h->fa, m * n);
   h->mid = codes_room(w, h->fd, m * n);
   h->mask = codes_room(w, h->fp32, m * n);
+  h->soft = codes_room(w, h->fp32, m * n);
   h->o = codes_room(w, d->acc, m * k);
   h->want = codes_room(w, h->fd, m * k);
   h->max = codes_room(w, h->fp32, m);

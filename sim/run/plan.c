@@ -182,7 +182,7 @@ static void shape_of(struct tsr_run_layer_plan *l) {
 /* ---- placement ---- */
 
 struct sizes {
-  uint64_t a, b, c, extra[2];
+  uint64_t a, b, c, extra[TSR_LOWER_EXTRA];
 };
 
 static uint64_t align_up(uint64_t v) {
@@ -201,7 +201,7 @@ static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
       *z = (struct sizes){bytes[TSR_LOWER_A],
                           bytes[TSR_LOWER_B],
                           bytes[TSR_LOWER_OUT],
-                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1]}};
+                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1], bytes[TSR_LOWER_X2]}};
     return st;
   }
   /* Room for the arithmetic on strides and tiles that follows. */
@@ -272,7 +272,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
       l->step_bytes[s] = act;
       act += align_up(step_bytes_of(l, s));
     }
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < TSR_LOWER_EXTRA; t++) {
       l->extra_bytes[t] = act;
       act += align_up(z.extra[t]);
     }
@@ -295,7 +295,7 @@ static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
       if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
     l->parts_bytes += weights + region[l->region];
     for (size_t s = 0; s < l->op->n_steps; s++) l->step_bytes[s] += weights + region[l->region];
-    for (int t = 0; t < 2; t++) l->extra_bytes[t] += weights + region[l->region];
+    for (int t = 0; t < TSR_LOWER_EXTRA; t++) l->extra_bytes[t] += weights + region[l->region];
   }
   tsr_mem_free(region);
   if (st) return st;

@@ -35,6 +35,60 @@ static enum tsr_status check_machine(const struct tsr_run_plan *p, const char *p
   return st;
 }
 
+/* ---- rates ---- */
+
+/* Names of the formats of places, as far as a program has described them. */
+struct scope {
+  const struct tsr_program *p;
+  int64_t name[TSR_ISA_FORMATS], place[TSR_ISA_PLACES]; /* place: a format register */
+};
+
+static const char *format_at(const struct scope *s, int64_t place) {
+  return s->p->name[s->name[s->place[place]]];
+}
+
+/* `highest`: raised to the rate at which the tile executes these formats. */
+static enum tsr_status check_rate(const struct tsr_machine *m, const struct scope *s, size_t at,
+                                  uint32_t *highest, struct tsr_err *err) {
+  const struct tsr_inst *in = &s->p->inst[at];
+  bool mm = in->op == TSR_ISA_MM;
+  const char *a = mm ? format_at(s, in->f[1]) : NULL;
+  const char *b = format_at(s, in->f[mm ? 2 : 0]);
+  const char *acc = mm ? format_at(s, in->f[0]) : NULL;
+  uint64_t rate = (uint64_t)in->f[mm ? 7 : 2];
+  uint64_t most = tsr_machine_rate_most(m, a, b, acc, mm && in->f[8] != TSR_DENSE);
+  if (mm && most > *highest) *highest = (uint32_t)most;
+  if (rate <= most) return TSR_OK;
+  struct tsr_str text = TSR_STR_INIT;
+  tsr_isa_print(s->p, in, &text);
+  enum tsr_status st = tsr_err_set(
+      err, TSR_INPUT,
+      "instruction %zu (%s): the tile of %s multiplies %s%s%s%s%s at a rate of at most %" PRIu64
+      ", got %" PRIu64,
+      at, text.p ? text.p : "", m->name, a ? a : "", a ? " by " : "", b, acc ? " into " : "",
+      acc ? acc : "", most, rate);
+  tsr_str_fini(&text);
+  tsr_err_hint(err, "tile.rates tell what the tile executes; see `tessera config`");
+  return st;
+}
+
+/* No multiplication is faster than the machine. */
+static enum tsr_status check_rates(const struct tsr_machine *m, const struct tsr_program *p,
+                                   uint32_t *highest, struct tsr_err *err) {
+  struct scope s = {.p = p};
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < p->n; i++) {
+    const struct tsr_inst *in = &p->inst[i];
+    if (in->op == TSR_ISA_FORMAT) s.name[in->f[0]] = in->f[1];
+    if (in->op == TSR_ISA_PLACE) s.place[in->f[0]] = in->f[2];
+    if (in->op == TSR_ISA_MM || in->op == TSR_ISA_PRELOAD)
+      st = check_rate(m, &s, i, highest, err);
+  }
+  return st;
+}
+
+/* ---- all of it ---- */
+
 enum tsr_status tsri_program_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                   struct tsr_err *err) {
   char *bytes = NULL;
@@ -46,6 +100,9 @@ enum tsr_status tsri_program_read(const struct tsr_run_options *o, struct tsr_ru
   st = parse(o->program, text, o->program_text ? strlen(text) : n, &p->program, err);
   tsr_mem_free(bytes);
   if (!st) st = check_machine(p, o->program, err);
+  for (size_t c = 0; !st && c < p->program.n; c++)
+    if (!p->program.program[c].borrowed)
+      st = check_rates(p->machine, &p->program.program[c], &p->program_rate, err);
   if (st) return st;
   struct tsr_str printed = TSR_STR_INIT;
   tsr_isa_set_disasm(&p->program, &printed);
@@ -92,6 +149,7 @@ enum tsr_status tsri_program_place(struct tsr_run_plan *p, struct tsr_err *err) 
     return tsr_err_set(err, TSR_INPUT, "the program is for %zu cores; the workload has %u",
                        p->program.n, l->max_cores);
   l->foreign = true;
+  if (p->program_rate) l->rate = p->program_rate; /* of the formats that are executed */
   l->n_cores = (uint32_t)p->program.n;
   p->events = p->tile_cycles = 0;
   for (size_t c = 0; c < p->program.n; c++) {

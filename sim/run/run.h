@@ -52,7 +52,7 @@ struct tsr_run_layer_plan {
   bool foreign;             /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3];   /* addresses of its tensors a, b, c */
   uint64_t parts_bytes;     /* and of the cores' partial sums, where k is divided */
-  uint64_t extra_bytes[2];  /* of what else it reads or writes (kernels/lower/op.h) */
+  uint64_t extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
   struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
   const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
@@ -84,9 +84,10 @@ struct tsr_run_plan {
   struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
   size_t n_regions;               /* of activations */
   struct tsr_program_set program; /* the user's, n = 0: none; owned */
-  const char *program_text;       /* it, printed */
-  bool alone;                     /* without a workload */
-  size_t n_formats;               /* formats by name that are no table rows (`e5m3`) */
+  uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
+  const char *program_text; /* it, printed */
+  bool alone;               /* without a workload */
+  size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
   struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */

@@ -47,6 +47,11 @@ static const struct input inputs[] = {
      false,
      false},
     {{"--arch", "tpu-v1", "--workload", "bert-base-s128", "--batch", "2"}, false, false, false},
+    {{"--arch", "systolic-32", "--workload", "gemm:90x80x200@0-2 + gemm:64x64x64@3", "--set",
+      "cores=4", "--set", "noc.kind=mesh", "--numerics", "full"},
+     false,
+     true,
+     true},
 };
 
 static void run_into(const char *db, const struct input *in) {

@@ -17,7 +17,7 @@ enum { SETS = 48, ROOM = 3 };
 
 /* Rows of the array are a multiple of what the units below add at once. */
 static const struct {
-  const char *label, *set[6];
+  const char *label, *set[7]; /* ends with NULL */
 } flows[] = {
     {"os", {"tile.rows=5", "tile.cols=3", "tile.dataflow=os"}},
     {"ws", {"tile.rows=16", "tile.cols=5", "tile.dataflow=ws", "tile.weight_preload=false"}},
@@ -32,7 +32,7 @@ static const struct {
 };
 
 static const struct {
-  const char *label, *set[6];
+  const char *label, *set[7]; /* ends with NULL */
 } formats[] = {
     {"fp16 + fp32 -> fp16",
      {"tile.formats.a=fp16", "tile.formats.b=fp16", "tile.formats.acc=fp32",
@@ -55,11 +55,14 @@ static const struct {
     {"fp16 + fp32 -> fp16, two a cycle",
      {"tile.formats.a=fp16", "tile.formats.b=fp16", "tile.formats.acc=fp32",
       "tile.formats.out=fp16", "tile.rates.fp16=2"}},
+    {"fp16 + fp32 -> bf16, by a rule",
+     {"tile.formats.a=fp16", "tile.formats.b=fp16", "tile.formats.acc=fp32",
+      "tile.formats.out=bf16", "tile.rates.rules=fp16*fp16+fp32>bf16 = 2, any*any=1"}},
 };
 
 /* Scratchpads: what forces many tiles, few, one. */
 static const struct {
-  const char *set[4];
+  const char *set[5];
 } rooms[ROOM] = {
     {{"sram.a.size=512B", "sram.b.size=768B", "sram.c.size=256B"}},
     {{"sram.a.size=1536B", "sram.b.size=640B", "sram.c.size=2KiB", "sram.a.buffers=3"}},
@@ -208,8 +211,7 @@ static void list_sets(const struct pick *c, char more[2][32], const char **sets,
                                 rooms[c->room].set};
   *n = 0;
   for (size_t l = 0; l < LEN(lists); l++)
-    for (size_t i = 0; i < 9 && lists[l][i] && (l == 0 || i < (l == 3 ? 4 : 6)); i++)
-      sets[(*n)++] = lists[l][i];
+    for (size_t i = 0; lists[l][i]; i++) sets[(*n)++] = lists[l][i];
   snprintf(more[0], 32, "cores=%" PRIu64, cores_of[c->cores]);
   snprintf(more[1], 32, "split=%s", splits[c->split]);
   sets[(*n)++] = more[0];
