@@ -19,6 +19,10 @@ uint64_t tsri_lower_tile_c(const struct tsr_mapping *m) {
   return m->tile[TSR_AXIS_G] * tsr_mapping_tile_m(m) * m->tile[TSR_AXIS_N];
 }
 
+uint64_t tsri_lower_tile_b(const struct tsr_mapping *m) {
+  return m->tile[TSR_AXIS_G] * tsr_mapping_tile_k(m) * m->tile[TSR_AXIS_N];
+}
+
 uint64_t tsri_lower_sum_bytes(const struct tsri_lowering *lo) {
   return lo->m->promoted ? TSR_PROMOTED_BYTES : lo->s->acc_bytes;
 }
@@ -109,6 +113,15 @@ void tsri_lower_place(struct tsri_lowering *lo, int place, const struct tsri_rin
   }
 }
 
+/* All slots are free: the core's own, or at each core. */
+static void describe_free(struct tsri_lowering *lo, int t, uint64_t slots) {
+  if (lo->shared != t)
+    TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)slots);
+  else if (lo->core == 0)
+    for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
+      TSRI_EMIT(lo, SEM, (int64_t)(TSRI_SEM_OF_CORE + c), (int64_t)slots);
+}
+
 /* The buffers of a scratchpad in turn, an element in the bytes of its format. */
 static void describe_slots(struct tsri_lowering *lo, int t) {
   bool waits = t == TSR_BUF_C && lo->layout->n_steps; /* beside it lies what it is met by */
@@ -122,11 +135,22 @@ static void describe_slots(struct tsri_lowering *lo, int t) {
     lo->used_c = r.slot * r.slots;
   }
   tsri_lower_place(lo, t, &r);
-  if (lo->shared != t)
-    TSRI_EMIT(lo, SEM, TSRI_SEM_FREE + t, (int64_t)r.slots);
-  else if (lo->core == 0)
-    for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
-      TSRI_EMIT(lo, SEM, (int64_t)(TSRI_SEM_OF_CORE + c), (int64_t)r.slots);
+  describe_free(lo, t, r.slots);
+}
+
+/* Scratchpad b of weights that are converted: as loaded, behind that as multiplied. */
+static void describe_ready(struct tsri_lowering *lo) {
+  const uint64_t slots = lo->layout->slots[TSR_BUF_B], elems = tsri_lower_tile_b(lo->m);
+  const struct tsri_ring raw = {
+      TSR_BUF_B, TSRI_FMT_B,          lo->s->b_bytes, 0, elems * lo->s->b_bytes,
+      slots,     lo->level[TSR_BUF_B]};
+  const struct tsri_ring ready = {
+      TSR_BUF_B, TSRI_FMT_A,          lo->s->a_bytes, raw.slot * slots, elems * lo->s->a_bytes,
+      slots,     lo->level[TSR_BUF_B]};
+  tsri_lower_place(lo, TSR_BUF_B, &raw);
+  tsri_lower_place(lo, TSRI_PLACE_READY, &ready);
+  describe_free(lo, TSR_BUF_B, slots);
+  TSRI_EMIT(lo, SEM, TSRI_SEM_READY_FREE, (int64_t)slots);
 }
 
 /* Scratchpad c of promoted sums: a ring of partial ones, behind it one of running ones. */
@@ -172,7 +196,9 @@ void tsri_lower_describe(struct tsri_lowering *lo) {
   describe_formats(lo);
   for (int i = 0; i < 3; i++) describe_tensor(lo, i, &t[i]);
   for (int i = 0; i < 3; i++)
-    if (i != TSR_BUF_C || !lo->m->promoted) describe_slots(lo, i);
+    if ((i != TSR_BUF_C || !lo->m->promoted) && (i != TSR_BUF_B || !lo->layout->dequant))
+      describe_slots(lo, i);
+  if (lo->layout->dequant) describe_ready(lo);
   if (lo->m->promoted) describe_promoted(lo);
   describe_axes(lo);
   if (lo->layout->n_steps) tsri_lower_describe_steps(lo, &t[TSR_BUF_C]);

@@ -22,32 +22,60 @@ static void signal(struct tsri_lowering *lo, int unit, int sem, int when) {
   TSRI_EMIT(lo, SIGNAL, unit, sem, when, TSR_TO_OWN);
 }
 
+/* Who reads an operand as it was loaded, and the semaphore that says it is there. */
+static int reader_of(const struct tsri_lowering *lo, int t) {
+  return t == TSR_BUF_B && lo->layout->dequant ? TSR_UNIT_VECTOR : TSR_UNIT_TILE;
+}
+static int full_of(const struct tsri_lowering *lo, int t) {
+  return reader_of(lo, t) == TSR_UNIT_VECTOR ? TSRI_SEM_RAW_FULL : TSRI_SEM_FULL + t;
+}
+
 /* For all cores, when a slot is free at each. */
 static void emit_shared_load(struct tsri_lowering *lo, int t) {
   if (lo->core) return; /* the first does it */
   for (uint64_t c = 0; c < tsri_lower_cores(lo); c++)
     TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, (int64_t)(TSRI_SEM_OF_CORE + c), TSR_GATE_START, 1);
   TSRI_EMIT(lo, LOAD, t, t, TSR_TO_ALL);
-  TSRI_EMIT(lo, SIGNAL, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE, TSR_TO_ALL);
+  TSRI_EMIT(lo, SIGNAL, TSR_UNIT_LOAD, full_of(lo, t), TSR_WHEN_DONE, TSR_TO_ALL);
+}
+
+/* Its reader has read an operand for the last time. */
+static void emit_read(struct tsri_lowering *lo, int t) {
+  int unit = reader_of(lo, t);
+  if (lo->shared == t)
+    TSRI_EMIT(lo, SIGNAL, unit, (int64_t)(TSRI_SEM_OF_CORE + lo->core), TSR_WHEN_READ,
+              TSR_TO_FIRST);
+  else
+    signal(lo, unit, TSRI_SEM_FREE + t, TSR_WHEN_READ);
+}
+
+/* Weights become numbers of a's format: the vector unit takes each once a load. */
+static void emit_dequant(struct tsri_lowering *lo) {
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_RAW_FULL, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_READY_FREE, TSR_GATE_START, 1);
+  TSRI_EMIT(lo, VEC, TSR_VEC_COPY, TSRI_PLACE_READY, TSR_BUF_B, 0, TSR_BC_NONE,
+            1u << TSR_AXIS_G | MASK_K, MASK_COLS, 0, 0);
+  emit_read(lo, TSR_BUF_B);
+  signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FULL + TSR_BUF_B, TSR_WHEN_DONE);
 }
 
 static void emit_load(struct tsri_lowering *lo, int t) {
   if (lo->shared == t) {
     emit_shared_load(lo, t);
-    return;
+  } else {
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_FREE + t, TSR_GATE_START, 1);
+    TSRI_EMIT(lo, LOAD, t, t, TSR_TO_OWN);
+    signal(lo, TSR_UNIT_LOAD, full_of(lo, t), TSR_WHEN_DONE);
   }
-  TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, TSRI_SEM_FREE + t, TSR_GATE_START, 1);
-  TSRI_EMIT(lo, LOAD, t, t, TSR_TO_OWN);
-  signal(lo, TSR_UNIT_LOAD, TSRI_SEM_FULL + t, TSR_WHEN_DONE);
+  if (reader_of(lo, t) == TSR_UNIT_VECTOR) emit_dequant(lo);
 }
 
 /* The tile has read an operand for the last time. */
 static void emit_free(struct tsri_lowering *lo, int t) {
-  if (lo->shared == t)
-    TSRI_EMIT(lo, SIGNAL, TSR_UNIT_TILE, (int64_t)(TSRI_SEM_OF_CORE + lo->core), TSR_WHEN_READ,
-              TSR_TO_FIRST);
+  if (reader_of(lo, t) == TSR_UNIT_VECTOR)
+    signal(lo, TSR_UNIT_TILE, TSRI_SEM_READY_FREE, TSR_WHEN_READ);
   else
-    signal(lo, TSR_UNIT_TILE, TSRI_SEM_FREE + t, TSR_WHEN_READ);
+    emit_read(lo, t);
 }
 
 /* The innermost: a tile of products.  What is promoted begins anew and is added up by the
@@ -56,8 +84,9 @@ static void emit_product(struct tsri_lowering *lo) {
   bool promoted = lo->m->promoted;
   if (promoted)
     TSRI_EMIT(lo, WAIT, TSR_UNIT_TILE, TSRI_SEM_FREE + TSR_BUF_C, TSR_GATE_RESULT, 1);
-  TSRI_EMIT(lo, MM, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B, TSR_BUF_C, TSR_BUF_A, TSR_BUF_B,
-            promoted ? 0 : k_loops(lo->m), lo->layout->rate, TSR_DENSE, 0);
+  TSRI_EMIT(lo, MM, TSR_BUF_C, TSR_BUF_A, lo->layout->dequant ? TSRI_PLACE_READY : TSR_BUF_B,
+            TSR_BUF_C, TSR_BUF_A, TSR_BUF_B, promoted ? 0 : k_loops(lo->m), lo->layout->rate,
+            TSR_DENSE, 0);
   if (!promoted) return;
   signal(lo, TSR_UNIT_TILE, TSRI_SEM_FULL + TSR_BUF_C, TSR_WHEN_DONE);
   TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, TSRI_SEM_FULL + TSR_BUF_C, TSR_GATE_START, 1);

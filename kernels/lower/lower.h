@@ -42,7 +42,7 @@ struct tsr_lower_step {
  * that were stored. */
 enum tsr_epilogue { TSR_EPILOGUE_FUSED, TSR_EPILOGUE_SEPARATE };
 extern const char *const tsr_epilogue_names[]; /* fused separate NULL */
-enum { TSR_EPILOGUE_OPERANDS = 7 };            /* rows of second operands, of all steps */
+enum { TSR_EPILOGUE_OPERANDS = 6 };            /* rows of second operands, of all steps */
 
 struct tsr_layout {
   uint64_t base_bytes[3]; /* addresses of a, b, c in DRAM */
@@ -58,6 +58,7 @@ struct tsr_layout {
   uint64_t slot_bytes[3]; /* of one of them */
   uint32_t rate;          /* products per array element and cycle */
   uint32_t shift;         /* results are divided by 2^shift on their way out */
+  bool dequant;           /* weights become numbers of a's format in the vector unit */
   bool multicast;         /* what all cores need is loaded by the first for all */
   const char *formats[4]; /* of a, b, the accumulator, the result */
 };

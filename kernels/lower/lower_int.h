@@ -47,6 +47,7 @@ enum {
   TSRI_PLACE_SCALED,
   TSRI_PLACE_EACH,    /* a result in the format of the epilogue … */
   TSRI_PLACE_WHOLE,   /* … and as integers */
+  TSRI_PLACE_READY,   /* weights in a's format */
   TSRI_PLACE_OPERANDS /* and on */
 };
 enum {
@@ -71,6 +72,8 @@ enum {
   TSRI_SEM_SCALES_FULL,
   TSRI_SEM_STEPS_FULL, /* a result behind its epilogue */
   TSRI_SEM_OPERAND_FREE = 16,
+  TSRI_SEM_READY_FREE = 22, /* of weights in a's format; those are full as b is */
+  TSRI_SEM_RAW_FULL,        /* weights as they were loaded */
   TSRI_SEM_OPERAND_FULL = 24,
   TSRI_SEM_OF_CORE = 32 /* and on, of the first core: a slot of the shared operand is free at
                            core 0, 1, … of the program's */
@@ -137,6 +140,7 @@ void tsri_lower_place(struct tsri_lowering *lo, int place, const struct tsri_rin
 void tsri_lower_describe(struct tsri_lowering *lo);
 /* Elements of c that a tile holds. */
 uint64_t tsri_lower_tile_c(const struct tsr_mapping *m);
+uint64_t tsri_lower_tile_b(const struct tsr_mapping *m);
 /* Cores of the layer. */
 static inline uint64_t tsri_lower_cores(const struct tsri_lowering *lo) {
   return tsr_split_cores(&lo->split);

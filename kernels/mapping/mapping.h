@@ -50,6 +50,7 @@ struct tsr_target {
   bool epilogue;    /* results wait in c for the vector unit */
   bool group_alone; /* a tile of a matmul holds one group: its operands are by group */
   uint32_t row_bytes, col_bytes, full_bytes, one_bytes;
+  uint32_t ready_bytes; /* of a weight in a's format, beside the one that was loaded; 0: none */
   uint32_t scale_bytes; /* of the weights' scales, by tile of k and n; 0: none */
   uint64_t lanes;       /* of the vector unit; 0: it costs nothing */
   bool multicast;       /* what all cores of a layer need is loaded once */

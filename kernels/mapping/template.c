@@ -326,6 +326,7 @@ static uint64_t beside_bytes(const struct search *q, const uint64_t *tile, uint6
 static bool fits(struct search *q, const uint64_t *tile) {
   uint64_t bytes[3];
   tsri_tile_bytes(q->s, tile, bytes);
+  bytes[1] += bytes[1] / q->s->b_bytes * q->t->ready_bytes;
   if (promotes(q) ||
       q->t->epilogue) { /* rings of partial and of running sums share scratchpad c */
     uint64_t elems = bytes[2] / q->s->acc_bytes;

@@ -80,7 +80,7 @@ struct state {
   const struct tsr_env *env;
   bool many; /* cores: requests come out of order */
   uint64_t *counters;
-  uint64_t next; /* channel whose turn it is */
+  uint64_t next;        /* channel whose turn it is */
   uint64_t *core_bytes; /* owned; read and written, by core */
   uint32_t cores;
   struct channel channel[CHANNELS_MAX];

@@ -7,7 +7,7 @@
  *   BOOL     bool (YAML true/false)
  *   NAME     char[TSR_PARAM_NAME_MAX] (letters, digits, - _ . ; may be empty)
  *   REAL     double (a decimal number, exponent allowed)
- *   TEXT     char[TSR_PARAM_TEXT_MAX] (as NAME, blanks, and : = , ; * + > between names)
+ *   TEXT     char[TSR_PARAM_TEXT_MAX] (as NAME, and : = , ; between names)
  * A count, BOOL or REAL in quotes is refused; keys with a dot are written as
  * nested mappings only.
  * Rows end with key NULL.  `low`/`high` are inclusive, in base units (REAL:

@@ -51,7 +51,7 @@ static const char *set_bool(const struct tsr_param *row, const char *text, bool 
 static const char name_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789-_.";
 
-static const char text_marks[] = ":=,;*+> ";
+static const char text_marks[] = ":=,;";
 
 /* The whole field is written: structs are compared and hashed. */
 static void store_text(const struct tsr_param *row, const char *text, size_t size, void *dst) {
@@ -141,7 +141,7 @@ static void rule_name(const struct tsr_param *row, struct tsr_str *out) {
 
 static void rule_text(const struct tsr_param *row, struct tsr_str *out) {
   (void)row;
-  tsr_str_addf(out, "at most %d letters, digits, blanks and - _ . : = , ; * + >",
+  tsr_str_addf(out, "at most %d letters, digits, '-', '_', '.', ':', '=', ',' and ';'",
                TSR_PARAM_TEXT_MAX - 1);
 }
 

@@ -26,6 +26,7 @@ struct tile_own {
   char rules[TSR_PARAM_TEXT_MAX];
   char scale[TSR_PARAM_TEXT_MAX];
   uint64_t rate[17], other, promote, group;
+  bool dequant;
 };
 struct sram_own {
   bool unified;
@@ -127,6 +128,15 @@ static const struct tsr_param tile_rows[] = {
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
+    {.key = "dequant",
+     .type = TSR_PARAM_BOOL,
+     .def = "false",
+     .offset = offsetof(struct tile_own, dequant),
+     .uncertainty = "exact",
+     .doc =
+         "the vector unit converts weights to the format of activations as they come in, and "
+         "the tile multiplies those",
+     .src = "SRC:assumed"},
     COUNT_ROW(
         "group", tile_own, group, 0, 1u << 30, "0",
         "products along k that share a scale of the weights, one for each column: the "
@@ -585,6 +595,7 @@ static enum tsr_status expand(struct reading *r) {
   m->max_cycles = lim->max_cycles;
   m->promote = tile->promote;
   m->group = tile->group;
+  m->dequant = tile->dequant;
   memcpy(m->format_scale, tile->scale, sizeof m->format_scale);
   const struct noc_own *noc = own_of(r, SEC_NOC);
   m->multicast = noc->kind && noc->multicast;

@@ -52,6 +52,7 @@ struct full { /* a layer at work */
   struct tsri_cut *cuts;
   size_t n_cuts;
   struct block tensor, strip, panel; /* all of A; ROWS x K; K x COLS */
+  void *ready;                       /* the panel as it is multiplied; NULL: as it is */
   uint32_t *wide;                    /* the panel times its scales, in fp32 */
   uint64_t *scale;                   /* the scales of a panel: by tile of k and column */
   void *at_work;                     /* ROWS x COLS accumulators of the operator … */
@@ -145,6 +146,10 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   if (!tsr_mul_u64(rows, o->k, &strip) || !tsr_mul_u64(cols, o->k, &panel))
     return tsr_err_nomem(err);
   f->acc_bytes = tsr_gemm_code_bytes(o->unit->acc);
+  if (o->mm_b != o->b) {
+    f->ready = tsr_mem_array(panel, tsr_gemm_code_bytes(o->mm_b));
+    if (!f->ready) return tsr_err_nomem(err);
+  }
   if (o->l->scale) {
     f->wide = tsr_mem_array(panel, sizeof *f->wide);
     f->scale = tsr_mem_array(panel, sizeof *f->scale);
@@ -176,6 +181,7 @@ static void close_layer(struct full *f) {
   tsr_mem_free(f->subnormal_code);
   tsr_mem_free(f->subnormal_b);
   tsr_mem_free(f->at_work);
+  tsr_mem_free(f->ready);
   tsr_mem_free(f->wide);
   tsr_mem_free(f->behind);
   tsr_mem_free(f->scale);
@@ -245,6 +251,11 @@ static void draw_panel(struct full *f, uint64_t group, uint64_t col, uint64_t n)
     for (uint64_t j = 0; f->subnormal_b && j < n; j++)
       if (f->subnormal_b[tsr_exact_code(row, f->panel.bytes, j)]) f->panel.subnormal[j] = true;
     if (f->o.l->scale) scale_row(f, group, col, k, n);
+  }
+  for (uint64_t i = 0; f->ready && i < f->o.k * n; i++) {
+    uint64_t code = tsr_exact_code(f->panel.codes, f->panel.bytes, i);
+    tsr_exact_code_set(f->ready, tsr_gemm_code_bytes(f->o.mm_b), i,
+                       tsri_operand_ready(&f->o, code));
   }
 }
 
@@ -371,7 +382,8 @@ static void cut_sums(struct full *f, const struct tsri_cut *cut, uint64_t rows, 
 static enum tsr_status multiply(struct full *f, uint64_t rows, uint64_t cols,
                                 struct tsr_err *err) {
   const struct tsri_operands *o = &f->o;
-  const char *a = f->strip.codes, *b = f->panel.codes;
+  const char *a = f->strip.codes, *b = f->ready ? f->ready : f->panel.codes;
+  const size_t b_bytes = tsr_gemm_code_bytes(o->mm_b);
   memset(f->at_work, 0, rows * cols * f->acc_bytes);
   memset(f->sums, 0, rows * cols * sizeof *f->sums);
   struct tsr_gemm g = {.unit = o->unit,
@@ -386,7 +398,7 @@ static enum tsr_status multiply(struct full *f, uint64_t rows, uint64_t cols,
   for (size_t i = 0, from = 0; !st && i < f->n_cuts; from = f->cuts[i++].end) {
     g.k = f->cuts[i].end - from;
     g.a = a + from * f->strip.bytes;
-    g.b = b + from * cols * f->panel.bytes;
+    g.b = b + from * cols * b_bytes;
     st = tsr_gemm_run(&g, NULL, NULL, err);
     if (!st) cut_sums(f, &f->cuts[i], rows, cols);
   }

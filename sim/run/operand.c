@@ -14,6 +14,11 @@ uint32_t tsri_run_sum_bytes(const struct tsr_run_layer_plan *l) {
   return l->mapping.promoted ? TSR_PROMOTED_BYTES : l->shape.acc_bytes;
 }
 
+uint64_t tsri_operand_ready(const struct tsri_operands *o, uint64_t b) {
+  if (o->mm_b == o->b) return b;
+  return tsr_arith_convert(o->b, b, o->mm_b, TSR_ROUND_RNE, NULL);
+}
+
 uint64_t tsri_run_stored(const struct tsr_run_layer_plan *l) {
   uint64_t parts = tsri_run_parts(l);
   return parts > 1 ? parts : l->separate;
@@ -72,6 +77,7 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
   *o = (struct tsri_operands){.l = l,
                               .a = l->a,
                               .b = l->b,
+                              .mm_b = l->mm_b,
                               .acc = l->acc,
                               .out = l->out,
                               .exact_b = l->scale ? tsr_format_find("fp32") : l->b,
@@ -79,7 +85,7 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
                               .seed = seed,
                               .layer = layer,
                               .k = l->op->k};
-  enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->b, o->acc, &o->spec, &o->unit, err);
+  enum tsr_status st = tsr_mma_resolve(m->mma, o->a, o->mm_b, o->acc, &o->spec, &o->unit, err);
   if (st) return st;
   o->shift = (int)l->shift;
   bool steps = l->op->n_steps != 0;

@@ -17,6 +17,7 @@ struct tsri_operands {
   const struct tsr_mma *unit;
   struct tsr_mma_spec spec; /* what unit may point to: do not copy or move */
   const struct tsr_format *a, *b, *acc, *out;
+  const struct tsr_format *mm_b;    /* of b as it is multiplied */
   const struct tsr_format *exact_b; /* of b times its scale: b, or fp32 with scales */
   const struct tsr_format *sum; /* of what results are made from: acc, or fp32 if promoted */
   uint64_t seed, layer, k;
@@ -41,6 +42,8 @@ uint64_t tsri_operand_scale_index(const struct tsri_operands *o, uint64_t group,
                                   uint64_t col);
 /* A weight times its scale, exactly, in o->exact_b; without scales the weight. */
 uint64_t tsri_operand_scaled(const struct tsri_operands *o, uint64_t b, uint64_t scale);
+/* A weight as it is multiplied: in o->mm_b. */
+uint64_t tsri_operand_ready(const struct tsri_operands *o, uint64_t b);
 /* Cores that divide k among them; 1: none do. */
 uint64_t tsri_run_parts(const struct tsr_run_layer_plan *l);
 /* By which power of two the results of a layer are divided on their way out. */

@@ -48,7 +48,7 @@ static enum tsr_status check_unit(const struct tsr_machine *m,
                                   const struct tsr_run_layer_plan *l, struct tsr_err *err) {
   struct tsr_mma_spec store;
   const struct tsr_mma *unit;
-  return tsr_mma_resolve(m->mma, l->a, l->b, l->acc, &store, &unit, err);
+  return tsr_mma_resolve(m->mma, l->a, l->mm_b, l->acc, &store, &unit, err);
 }
 
 /* An element takes whole bytes in memory, whatever its bits. */
@@ -89,6 +89,13 @@ static const char *datapath(const struct tsr_run_layer_plan *l) {
   return "fp32";
 }
 
+/* Whether a format has every value of another. */
+static bool holds(const struct tsr_format *wide, const struct tsr_format *f) {
+  if (wide->is_int || wide->codec || f->codec) return false;
+  if (f->is_int) return f->bits <= wide->man_bits + 1u && (1 << (wide->exp_bits - 1)) > f->bits;
+  return f->exp_bits <= wide->exp_bits && f->man_bits <= wide->man_bits;
+}
+
 static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
                                       struct tsr_err *err) {
   const struct tsr_machine *m = p->machine;
@@ -106,8 +113,19 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   l->separate = op->n_steps && m->epilogue == TSR_EPILOGUE_SEPARATE;
   if (!st && macs && op->n_steps) st = tsri_epilogue_check(l, err);
   if (st || !macs) return st;
-  uint64_t rate =
-      tsr_machine_rate(m, l->format_a, l->format_b, l->format_acc, l->format_out, false);
+  const char *mm_b = l->format_b;
+  l->mm_b = l->b;
+  if (m->dequant && tsr_op_b_is_weight(op) && l->a != l->b) {
+    if (!holds(l->a, l->b))
+      return tsr_err_set(
+          err, TSR_INPUT,
+          "tile.dequant converts weights in %s to %s, which does not hold them all; "
+          "expected a floating-point format of activations that does",
+          l->format_b, l->format_a);
+    l->mm_b = l->a;
+    mm_b = l->format_a;
+  }
+  uint64_t rate = tsr_machine_rate(m, l->format_a, mm_b, l->format_acc, l->format_out, false);
   if (!rate)
     return tsr_err_set(err, TSR_INPUT,
                        "the tile does not execute %s by %s into %s, out as %s; expected "
@@ -373,6 +391,10 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   }
 }
 
+static bool product_is_dequantised(const struct tsr_run_layer_plan *l) {
+  return l->mm_b != l->b;
+}
+
 static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
   if (x->n_steps != y->n_steps) return false;
   for (size_t i = 0; i < x->n_steps; i++)
@@ -385,7 +407,8 @@ static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p,
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
     if (o->rate == l->rate && o->max_cores == l->max_cores && o->scale == l->scale &&
-        same_steps(o->op, l->op) && tsr_shape_equal(&o->shape, &l->shape))
+        o->mm_b == l->mm_b && o->b == l->b && same_steps(o->op, l->op) &&
+        tsr_shape_equal(&o->shape, &l->shape))
       return o;
   }
   return NULL;
@@ -405,6 +428,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
     out->scales_bytes = l->scales_bytes;
     out->scale_format = l->format_scale;
     tsri_epilogue_layout(l, out);
+    out->dequant = product_is_dequantised(l);
     out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
@@ -460,6 +484,7 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
     target.rate = l->rate;
     target.promote = l->scale ? p->machine->group : p->machine->promote;
     tsri_epilogue_target(l, &target);
+    target.ready_bytes = product_is_dequantised(l) ? l->shape.a_bytes : 0;
     target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
     bool product = tsri_is_product(l->op);

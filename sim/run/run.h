@@ -57,6 +57,7 @@ struct tsr_run_layer_plan {
   const char *format_a, *format_b, *format_acc, *format_out;
   const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
   const struct tsr_format *scale;
+  const struct tsr_format *mm_b; /* of b as it is multiplied: b's, or a's after conversion */
   uint64_t scales_bytes; /* their address */
   bool separate; /* its epilogue is a pass of its own */
   uint64_t step_bytes[TSR_EPILOGUE_MAX]; /* addresses of the epilogue's second operands */

@@ -70,10 +70,11 @@ static void fetch_row(struct sampler *s, uint64_t row) {
 static void fetch_col(struct sampler *s, uint64_t group, uint64_t col) {
   float from;
   for (uint64_t k = 0; k < s->o.k; k++) {
-    s->b[k] =
+    uint64_t b =
         tsri_operand(&s->o, TSRI_TENSOR_B, tsri_operand_b_index(&s->o, group, k, col), &from);
+    s->b[k] = tsri_operand_ready(&s->o, b);
     s->scale[k] = tsri_operand_scale(&s->o, tsri_operand_scale_index(&s->o, group, k, col));
-    s->wide[k] = tsri_operand_scaled(&s->o, s->b[k], s->scale[k]);
+    s->wide[k] = tsri_operand_scaled(&s->o, b, s->scale[k]);
   }
 }
 

@@ -137,10 +137,11 @@ static void fetch(struct tracer *t, uint64_t row, uint64_t col) {
                   ? tsri_operand(t->o, TSRI_TENSOR_A, index, &from)
                   : 0;
     index = tsri_operand_b_index(t->o, row / t->o->l->op->m, k, col);
-    t->b[k] = tsri_operand(t->o, TSRI_TENSOR_B, index, &from);
+    uint64_t b = tsri_operand(t->o, TSRI_TENSOR_B, index, &from);
+    t->b[k] = tsri_operand_ready(t->o, b);
     index = tsri_operand_scale_index(t->o, row / t->o->l->op->m, k, col);
     t->scale[k] = tsri_operand_scale(t->o, index);
-    t->wide[k] = tsri_operand_scaled(t->o, t->b[k], t->scale[k]);
+    t->wide[k] = tsri_operand_scaled(t->o, b, t->scale[k]);
   }
 }
 

@@ -159,8 +159,8 @@ static void mistakes_are_answered_with_the_rule(void **state) {
        "to "
        "4096, got '0'\n",
        "rows: 0\n      ^\n"},
-      {"units: a%b", TSR_INPUT, "f:1:8: error: 'tile.units' holds a character",
-       "expected at most 511 letters, digits, blanks and - _ . : = , ; * + >, got 'a%b'"},
+      {"units: a*b", TSR_INPUT, "f:1:8: error: 'tile.units' holds a character",
+       "expected at most 511 letters, digits, '-', '_', '.', ':', '=', ',' and ';', got 'a*b'"},
       {"rows: 4097", TSR_INPUT, "f:1:7: error: 'tile.rows' is out of range;", "      ^~~~\n"},
       {"rows: 32B", TSR_INPUT, "f:1:7: error: 'tile.rows' takes no unit;", "got '32B'"},
       {"rows: x", TSR_INPUT, "f:1:7: error: 'tile.rows' is no number;", "got 'x'"},

@@ -42,6 +42,7 @@ double ran_number(struct ran *r, const char *sql) {
   assert_int_equal(tsr_store_query(r->store, sql, &q, NULL), TSR_OK);
   assert_int_equal(tsr_query_step(q, &row, NULL), TSR_OK);
   double v = row ? tsr_query_double(q, 0) : 0;
+  if (v != v) v = 0; /* NULL */
   tsr_query_close(q);
   return v;
 }

@@ -113,13 +113,58 @@ static void scales_are_read_from_memory(void **state) {
   assert_true(read[1] - read[0] == 8 * 128 * 2);
 }
 
+/* Weights that are converted as they come in: narrow in memory, as exact as wide ones. */
+static void weights_are_converted_for_the_tile(void **state) {
+  (void)state;
+  static const char *const workloads[] = {
+      "gemm:70x90x300", "op:conv:in_c=20,hw=9,out_c=12,window=3,pad=1",
+      "op:conv:in_c=12,hw=10,out_c=8,window=3,stride=2,pad=1,groups=2",
+      "op:linear:m=70,n=50,k=300,epilogue=bias+relu"};
+  static const char *const sets[][6] = {
+      {"tile.formats.b=int8"},
+      {"tile.formats.b=int8", "tile.group=64"},
+      {"tile.formats.b=fp8_e4m3", "tile.dataflow=os"},
+      {"tile.formats.b=int4", "cores=4", "split=m", "noc.kind=crossbar"},
+      {"tile.formats.b=int8", "cores=4", "split=n", "noc.kind=mesh"},
+      {"tile.formats.b=int8", "cores=4", "split=k"},
+      {"tile.formats.b=int8", "tile.promote=100"}};
+  static const char *const dequant[] = {"tile.dequant=true", NULL};
+  for (size_t w = 0; w < LEN(workloads); w++)
+    for (size_t i = 0; i < LEN(sets); i++) {
+      const char *all[RAN_SETS];
+      struct ran r;
+      join(all, dequant, sets[i]);
+      ran_make(&r, "systolic-32", workloads[w], all, TSR_NUMERICS_FULL);
+      assert_true(ran_number(&r, "SELECT norm_err FROM v_numeric WHERE run = 1 AND "
+                                 "tensor = 'accumulation'") < 1e-6);
+      ran_fini(&r);
+    }
+}
+
+static void a_conversion_takes_each_weight_once_a_load(void **state) {
+  (void)state;
+  static const char *const sets[2][3] = {{NULL}, {"tile.formats.b=int8", "tile.dequant=true"}};
+  double read[2], busy[2];
+  for (int i = 0; i < 2; i++) {
+    struct ran r;
+    ran_make(&r, "systolic-128", "gemm:32x128x512", sets[i], TSR_NUMERICS_OFF);
+    read[i] = ran_number(&r, "SELECT dram_read_bytes FROM v_layers WHERE run = 1");
+    busy[i] = ran_number(&r, "SELECT sum(cycles) FROM v_units WHERE run = 1 AND "
+                             "unit = 'core0.vector' AND state = 'busy'");
+    ran_fini(&r);
+  }
+  assert_true(read[0] - read[1] == 512 * 128);
+  assert_true(busy[0] == 0 && busy[1] == 512 * 128 / 128);
+}
+
 static void what_scales_do_not_fit_is_refused(void **state) {
   (void)state;
   static const struct {
     const char *sets[6], *says;
   } bad[] = {{{"tile.group=64", "tile.formats.scale=fp32"}, "24 significant bits"},
              {{"tile.group=64", "tile.formats.scale=int8"}, "a scale in int8"},
-             {{"tile.group=64", "tile.formats.acc=fp16"}, "4 bytes"}};
+             {{"tile.group=64", "tile.formats.acc=fp16"}, "4 bytes"},
+             {{"tile.dequant=true", "tile.formats.b=fp32"}, "tile.dequant"}};
   for (size_t i = 0; i < LEN(bad); i++) {
     struct ran r;
     struct tsr_err err = TSR_ERR_INIT;
@@ -137,6 +182,8 @@ int main(void) {
       cmocka_unit_test(scaled_sums_are_exact_up_to_their_roundings),
       cmocka_unit_test(cores_have_the_scales_of_their_part),
       cmocka_unit_test(scales_are_read_from_memory),
+      cmocka_unit_test(weights_are_converted_for_the_tile),
+      cmocka_unit_test(a_conversion_takes_each_weight_once_a_load),
       cmocka_unit_test(what_scales_do_not_fit_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static const struct {
       "tile.formats.out=fp16", "tile.rates.fp16=2"}},
     {"fp16 + fp32 -> bf16, by a rule",
      {"tile.formats.a=fp16", "tile.formats.b=fp16", "tile.formats.acc=fp32",
-      "tile.formats.out=bf16", "tile.rates.rules=fp16*fp16+fp32>bf16 = 2, any*any=1"}},
+      "tile.formats.out=bf16", "tile.rates.rules=fp16.fp16.fp32.bf16=2,any.any=1"}},
 };
 
 /* Scratchpads: what forces many tiles, few, one. */
