@@ -231,6 +231,7 @@ static void free_unit(struct tsri_unit *u) {
     tsr_mem_free(u->flight[f].part);
     tsr_mem_free(u->flight[f].data);
     tsr_mem_free(u->flight[f].index);
+    tsr_mem_free(u->flight[f].ahead);
   }
   tsr_mem_free(u->lane);
 }

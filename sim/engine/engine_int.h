@@ -198,6 +198,9 @@ struct tsri_flight {
   struct tsr_lateness late;                         /* the worst of its parts */
   bool gated;                     /* a gate before its results is closed yet … */
   struct tsri_flight *next_gated; /* … and before those of this one */
+  bool is_ahead;                  /* its results are known and wait for that gate … */
+  uint8_t *ahead;                 /* … as codes, group by group; owned */
+  size_t cap_ahead;
   size_t pc;
   struct tsri_data *data; /* owned */
   uint64_t *index;        /* owned; of a gather or scatter */
@@ -232,7 +235,7 @@ struct tsri_unit {
   uint64_t closed_cycle; /* … the first of them since */
   struct tsri_flight flight[TSR_TICKETS_MAX];
   unsigned in_flight;
-  struct tsri_flight *gate_ring[TSR_TICKETS_MAX]; /* of closed gates, in order: who waits */
+  struct tsri_flight *gate_ring[TSR_TICKETS_MAX]; /* of closed gates: who waits, oldest first */
   bool holds_sums; /* a tile that keeps partial sums inside between requests */
   unsigned gate_head;
   struct tsri_flight *last; /* the request started last, or NULL */

@@ -205,7 +205,7 @@ static void wait_for_gate(struct tsri_unit *u, struct tsri_flight *f,
   f->next_gated = NULL;
   if (!f->gated) return;
   struct tsri_flight **at = &u->gate_ring[(u->gate_head + u->closed - 1) % TSR_TICKETS_MAX];
-  f->next_gated = *at;
+  while (*at) at = &(*at)->next_gated;
   *at = f;
 }
 
@@ -216,7 +216,7 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
   f->pc = op->pc;
   f->unit = u;
   f->used = true;
-  f->consumed = f->done = false;
+  f->consumed = f->done = f->is_ahead = false;
   f->n_signals = 0;
   f->late = (struct tsr_lateness){0};
   f->left_accepted = f->left_consumed = f->left_done = u->n_lanes;

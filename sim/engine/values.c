@@ -290,7 +290,8 @@ enum tsr_status tsri_values_index(struct tsri_flight *f, struct tsr_err *err) {
 }
 
 enum tsr_status tsri_values_open(struct tsri_flight *f, struct tsr_err *err) {
-  return hold_results(f, err);
+  enum tsr_status st = hold_results(f, err);
+  return !st && f->is_ahead ? tsri_values_write(f, err) : st;
 }
 
 enum tsr_status tsri_values_consumed(struct tsri_flight *f, struct tsr_err *err) {

@@ -87,6 +87,8 @@ uint8_t *tsri_values_block(struct tsr_values *v, int i, uint64_t n);
 bool tsri_values_inside(const struct tsri_flight *f);
 enum tsr_status tsri_values_transfer(struct tsri_flight *f, struct tsr_err *err);
 enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err);
+/* Writes results that were known before there was room for them. */
+enum tsr_status tsri_values_write(struct tsri_flight *f, struct tsr_err *err);
 enum tsr_status tsri_values_vector(struct tsri_flight *f, struct tsr_err *err);
 
 /* An operand as a matrix of codes: rows follow three axes, columns three others, the last

@@ -370,6 +370,37 @@ static struct tsri_sums *sums_of(const struct tsri_flight *f) {
   return &c->e->values->scratch[c->id].sums;
 }
 
+/* The newest request before this one whose results wait for room where this one's go. */
+static const struct tsri_flight *ahead_of(const struct tsri_flight *f) {
+  const struct tsri_unit *u = f->unit;
+  const struct tsri_operand *c = &f->data->c;
+  const struct tsri_flight *found = NULL;
+  for (unsigned i = 0; i < u->closed; i++)
+    for (const struct tsri_flight *x = u->gate_ring[(u->gate_head + i) % TSR_TICKETS_MAX];
+         x && x != f; x = x->next_gated) {
+      const struct tsri_operand *o = &x->data->c;
+      if (x->is_ahead && o->buf == c->buf && o->addr < c->addr + c->bytes &&
+          c->addr < o->addr + o->bytes)
+        found = x;
+    }
+  return found;
+}
+
+/* Sums in c, or on their way there. */
+static enum tsr_status read_sums(struct tsri_flight *f, const struct matrices *x, uint8_t *c,
+                                 struct tsr_err *err) {
+  const struct tsri_flight *from = ahead_of(f);
+  if (!from) return tsri_gather(f, &x->c, c, err);
+  if (from->data->c.addr != f->data->c.addr || from->data->c.bytes != f->data->c.bytes ||
+      memcmp(from->data->extent, f->data->extent, sizeof f->data->extent[0] * TSR_AXIS_KH))
+    return tsri_values_wrong(f, err,
+                             "adds to a part of sums that instruction %zu has not written yet",
+                             from->pc);
+  size_t bytes = x->m * x->n * x->c.code;
+  memcpy(c, from->ahead + x->c.group * bytes, bytes);
+  return TSR_OK;
+}
+
 /* The sums that the products are added to: none, those in the array, those in c. */
 static enum tsr_status take_sums(struct tsri_flight *f, struct matrices *x, uint8_t *c,
                                  struct tsr_err *err) {
@@ -378,10 +409,21 @@ static enum tsr_status take_sums(struct tsri_flight *f, struct matrices *x, uint
     memset(c, 0, x->m * x->n * x->c.code);
     return TSR_OK;
   }
-  if (!f->unit->holds_sums) return tsri_gather(f, &x->c, c, err);
+  if (!f->unit->holds_sums) return read_sums(f, x, c, err);
   if (s->m != x->m || s->n != x->n || s->addr != f->data->c.addr)
     return tsri_values_wrong(f, err, "adds to sums that the array does not hold");
   memcpy(c, s->codes, x->m * x->n * x->c.code);
+  return TSR_OK;
+}
+
+/* There is no room for them yet: they are kept, group after group. */
+static enum tsr_status keep_ahead(struct tsri_flight *f, const struct matrices *x,
+                                  const uint8_t *c, struct tsr_err *err) {
+  size_t bytes = x->m * x->n * x->c.code;
+  if (!tsr_mem_grow((void **)&f->ahead, &f->cap_ahead, (x->c.group + 1) * bytes + 1, 1))
+    return tsr_err_nomem(err);
+  memcpy(f->ahead + x->c.group * bytes, c, bytes);
+  f->is_ahead = true;
   return TSR_OK;
 }
 
@@ -390,7 +432,8 @@ static enum tsr_status put_sums(struct tsri_flight *f, struct matrices *x, const
                                 struct tsr_err *err) {
   struct tsri_sums *s = sums_of(f);
   s->m = 0;
-  if (!tsri_values_inside(f)) return tsri_scatter(f, &x->c, c, err);
+  if (!tsri_values_inside(f))
+    return f->gated ? keep_ahead(f, x, c, err) : tsri_scatter(f, &x->c, c, err);
   struct tsr_unit_facts facts;
   const struct tsr_instance *tile = f->unit->lane[0].inst;
   tile->ops->unit->facts(tile->params, &facts);
@@ -519,5 +562,19 @@ enum tsr_status tsri_values_mm(struct tsri_flight *f, struct tsr_err *err) {
     x.a.group = x.b.group = x.c.group = g;
     st = sparse ? multiply_sparse(f, unit, &x, err) : multiply(f, unit, &x, err);
   }
+  return st;
+}
+
+enum tsr_status tsri_values_write(struct tsri_flight *f, struct tsr_err *err) {
+  const struct tsr_mma *unit = NULL;
+  struct matrices x;
+  enum tsr_status st = find_unit(f, &unit, err);
+  if (st || !unit) return st;
+  describe(f->data, unit, &x);
+  for (uint64_t g = 0; !st && g < f->data->extent[TSR_AXIS_G]; g++) {
+    x.c.group = g;
+    st = tsri_scatter(f, &x.c, f->ahead + g * x.m * x.n * x.c.code, err);
+  }
+  f->is_ahead = false;
   return st;
 }
