@@ -74,12 +74,47 @@ static void a_wrong_source_writes_nothing(void **state) {
   free(after);
 }
 
+/* A product of one element, at a rate. */
+#define PRODUCT(rate)                                                                      \
+  "format f0, \"fp16\"\nformat f1, \"fp32\"\ntensor t0, f0, elem=2, base=0\n"              \
+  "dim t0, i=0, size=8, stride=16\ndim t0, i=1, size=8, stride=2\n"                        \
+  "box t0, i=0, extent=8\nbox t0, i=1, extent=8\n"                                         \
+  "place p0, a, f0, elem=2, base=0, wrap=128\nplace p1, b, f0, elem=2, base=0, wrap=128\n" \
+  "place p2, c, f1, elem=4, base=0, wrap=256\naxis c, none, size=1, tile=1\n"              \
+  "load t0, p0\nload t0, p1\nsignal load, s0, done\nwait tile, s0, start\n"                \
+  "mm p2, p0, p1, t0, t0, t0, over=none, rate=" rate "\nsignal tile, s1, done\n"           \
+  "wait store, s1, start\nstore t0, p2\nhalt\n"
+
+static void what_no_machine_can_run_is_told(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int rc;
+    const char *says;
+  } rows[] = {
+      {PRODUCT("1"), 0, ""},
+      {PRODUCT("2"), 3, "multiplies fp16 by fp16 into fp32 at a rate of at most 1, got 2"},
+      {PRODUCT("255"), 3, "at a rate of at most 1, got 255"},
+      {"loop l0, trips=1000000000000\nend l0\nhalt\n", 4,
+       "core 0, instruction 1 (end l0): asks no unit for anything for 16777216 instructions"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct tool_result r;
+    tool_write("p.s", rows[i].text, strlen(rows[i].text));
+    TOOL(&r, "run", "--arch", "systolic-32", "--program", "p.s", "--quiet");
+    if (r.rc != rows[i].rc || !strstr(r.err, rows[i].says))
+      fail_msg("%zu: exit %d\n%s", i, r.rc, r.err);
+    tool_result_fini(&r);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_text_of_lower_assembles_to_its_binary, tool_enter,
                                       tool_leave),
       cmocka_unit_test_setup_teardown(the_summary_counts_instructions_and_words, tool_enter,
                                       tool_leave),
-      cmocka_unit_test_setup_teardown(a_wrong_source_writes_nothing, tool_enter, tool_leave)};
+      cmocka_unit_test_setup_teardown(a_wrong_source_writes_nothing, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(what_no_machine_can_run_is_told, tool_enter, tool_leave)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

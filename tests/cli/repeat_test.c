@@ -115,6 +115,33 @@ static void rerun_needs_no_file(void **state) {
   TOOL_EXPECT(3, "rerun", "yours");
 }
 
+#define BARE_MEMORY                                             \
+  "sram: {a: {size: 4KiB}, b: {size: 4KiB}, c: {size: 4KiB}}\n" \
+  "dram: {bandwidth: 16GB/s, latency: 20ns}\n"
+/* What an architecture leaves out stands in the stored text and is read from there again. */
+static void rerun_of_a_bare_architecture_equals_it(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "version: 1\nclock: 1GHz\ntile: {kind: systolic, rows: 8, cols: 8, rates: {fp16: "
+      "1}}\n" BARE_MEMORY,
+      "version: 1\nclock: 1GHz\ntile: {kind: dot, m: 2, n: 2, k: 4, formats: {scale: bf16}, "
+      "rates: {fp16: 1}}\n" BARE_MEMORY,
+      "version: 1\nclock: 1GHz\ntile: {kind: systolic, rows: 8, cols: 8, group: 16, "
+      "dequant: true, formats: {b: int8}, rates: {fp16: 1}}\n" BARE_MEMORY,
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    struct tool_result r;
+    tool_write("bare.yaml", texts[i], strlen(texts[i]));
+    TOOL_EXPECT(0, "run", "--arch", "bare.yaml", "--workload", "gemm:9x20x40", "--numerics",
+                "full");
+    assert_int_equal(remove("bare.yaml"), 0);
+    TOOL(&r, "rerun", "last", "--json");
+    if (r.rc) fail_msg("%zu: exit %d\n%s%s", i, r.rc, r.out, r.err);
+    assert_non_null(strstr(r.out, "\"equal\": true"));
+    tool_result_fini(&r);
+  }
+}
+
 static const char *const doctorings[] = {
     "UPDATE layer SET cycles = cycles + 1 WHERE run_id = 1 AND layer = 0",
     "UPDATE layer SET mapping = 'none' WHERE run_id = 1 AND layer = 0",
@@ -147,6 +174,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(two_runs_store_the_same, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(rerun_of_each_equals_it, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(rerun_needs_no_file, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(rerun_of_a_bare_architecture_equals_it, tool_enter,
+                                      tool_leave),
       cmocka_unit_test_setup_teardown(rerun_tells_of_a_figure_that_differs, tool_enter,
                                       tool_leave)};
   return cmocka_run_group_tests(tests, NULL, NULL);

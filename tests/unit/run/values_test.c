@@ -321,9 +321,45 @@ static void an_array_that_cuts_k_elsewhere_is_refused_with_values_alone(void **s
   }
 }
 
+/* Presets with buffers for next to nothing, and pipes that hold several tiles of operands. */
+static void narrow_machines_leave_the_product_too(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *workload, *set[6]; /* ends with NULL */
+  } rows[] = {
+      {"edge-npu",
+       "gemm:100x32x3",
+       {"tile.dataflow=os", "tile.rows=64", "tile.cols=31", "sram.b.size=64B"}},
+      {"edge-npu",
+       "gemm:65x127x2",
+       {"tile.dataflow=os", "tile.rows=64", "tile.cols=31", "sram.b.size=64B"}},
+      {"edge-npu",
+       "gemm:100x32x3",
+       {"tile.dataflow=os", "tile.rows=64", "tile.cols=31", "sram.b.size=16B"}},
+      {"edge-npu",
+       "gemm:65x127x2",
+       {"tile.dataflow=os", "tile.rows=64", "tile.cols=31", "sram.b.size=16B"}},
+      /* four units take a whole tile before its first result; the store is behind */
+      {"dot-4x4", "gemm:33x1024x16", {NULL}},
+      {"dot-4x4", "gemm:33x2047x16", {"noc.kind=none"}},
+      {"dot-4x4", "gemm:33x512x64", {"sram.a.size=2KiB", "sram.c.size=8KiB"}},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct tsr_run_plan p;
+    struct tsr_err err = TSR_ERR_INIT;
+    struct valued v;
+    plan_make(&p, rows[i].arch, rows[i].workload, rows[i].set);
+    if (valued_run(&p, 1, &v, &err))
+      fail_msg("%zu, %s: %s", i, rows[i].workload, err.n ? err.msg[0] : "no message");
+    assert_int_equal(v.compared, outputs(&p));
+    tsr_run_plan_fini(&p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_program_leaves_the_operators_product),
+      cmocka_unit_test(narrow_machines_leave_the_product_too),
       cmocka_unit_test(an_array_that_cuts_k_elsewhere_is_refused_with_values_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
