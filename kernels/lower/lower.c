@@ -98,7 +98,9 @@ static void emit_product(struct tsri_lowering *lo) {
   if (over)
     TSRI_EMIT(lo, VEC, TSR_VEC_ADD, TSRI_PLACE_SUM, part, TSRI_PLACE_SUM, TSR_BC_NONE,
               MASK_ROWS, MASK_COLS, over, 0);
-  signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FREE + TSR_BUF_C, TSR_WHEN_READ);
+  /* scaled parts lie where the products were: they must have been written, too */
+  signal(lo, TSR_UNIT_VECTOR, TSRI_SEM_FREE + TSR_BUF_C,
+         lo->m->scaled && over ? TSR_WHEN_DONE : TSR_WHEN_READ);
 }
 
 /* A result begins: there must be room for it when its first element comes. */

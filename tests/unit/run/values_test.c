@@ -343,6 +343,14 @@ static void narrow_machines_leave_the_product_too(void **state) {
       {"dot-4x4", "gemm:33x1024x16", {NULL}},
       {"dot-4x4", "gemm:33x2047x16", {"noc.kind=none"}},
       {"dot-4x4", "gemm:33x512x64", {"sram.a.size=2KiB", "sram.c.size=8KiB"}},
+      /* the tile waits for where scaled sums are still being written */
+      {"systolic-32",
+       "gemm:16x8x200",
+       {"tile.group=4", "vector.latency=100", "dram.bandwidth=unlimited", "dram.latency=0ns"}},
+      {"systolic-32",
+       "gemm:16x8x200",
+       {"tile.promote=4", "vector.latency=100", "dram.bandwidth=unlimited",
+        "dram.latency=0ns"}},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct tsr_run_plan p;
