@@ -115,6 +115,15 @@ static const struct tsr_counter counters[] = {
                                              "of those, through a special function"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
+/* Results on their way: where, when the first and when the last is there. */
+struct pending {
+  const struct tsr_instance *buffer;
+  uint64_t from, to; /* bytes */
+  uint64_t first, done;
+  bool in_order; /* an element behind the other; else all are there when the last is */
+};
+enum { PENDING = 16 };
+
 struct state {
   const struct params *p;
   const struct tsr_env *env;
@@ -122,9 +131,10 @@ struct state {
   struct tsr_ticket *accepting;               /* of the request that takes elements */
   struct tsr_ticket *ending[TSR_TICKETS_MAX]; /* a ring: requests end in order */
   uint64_t n_started, n_done;
-  uint64_t free;      /* cycle from which elements of another request may enter */
-  uint64_t last_done; /* of the latest request: its results are complete */
-  bool drains;        /* [free, last_done) is not reported yet */
+  struct pending pending[PENDING]; /* a ring: of the latest requests */
+  uint64_t free;                   /* cycle from which elements of another request may enter */
+  uint64_t last_done;              /* of the latest request: its results are complete */
+  bool drains;                     /* [free, last_done) is not reported yet */
 };
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
@@ -304,12 +314,59 @@ static void count(struct state *s, const struct tsr_vec_req *q, const struct cos
   k[CLASS_ELEMS + tsr_vec_info(q->op)->cls] += c->elements;
 }
 
+/* The byte behind n elements at an address. */
+static uint64_t behind(uint64_t addr, uint64_t elems, uint32_t bytes) {
+  uint64_t to;
+  return tsr_add_u64(addr, times(elems, bytes), &to) ? to : UINT64_MAX;
+}
+
+/* The cycle from which `elems` elements at a view may be read in T cycles: not before they
+ * are there, those that come in order as they come. */
+static uint64_t there(const struct state *s, const struct tsr_view *v, uint64_t elems,
+                      uint32_t bytes, uint64_t T, uint64_t from) {
+  uint64_t to = behind(v->addr, elems, bytes);
+  for (int i = 0; i < PENDING; i++) {
+    const struct pending *p = &s->pending[i];
+    if (p->done <= from || !elems || p->buffer != v->buffer || to <= p->from ||
+        p->to <= v->addr)
+      continue;
+    uint64_t last = p->done > T ? p->done - T : 0;
+    from = tsr_max_u64(from, p->in_order ? tsr_max_u64(p->first, last) : p->done);
+  }
+  return from;
+}
+
+/* When the first element may enter: its operands may be results of requests before it. */
+static uint64_t ready(const struct state *s, const struct tsr_vec_req *q, uint64_t T,
+                      uint64_t from) {
+  enum tsr_vec_kind kind = tsr_vec_info(q->op)->kind;
+  uint64_t all = times(times(q->rows, q->cols), q->window);
+  from = there(s, &q->a, all, q->a_bytes, T, from);
+  from = there(s, &q->b, q->b_elems, q->b_bytes, q->b_elems == all ? T : 0, from);
+  bool adds = (kind == TSR_VEC_REDUCE || kind == TSR_VEC_WINDOW) && !q->first;
+  return adds ? there(s, &q->d, q->rows, q->d_bytes, 0, from) : from;
+}
+
+static void remember(struct state *s, const struct tsr_vec_req *q, uint64_t first,
+                     uint64_t done) {
+  enum tsr_vec_kind kind = tsr_vec_info(q->op)->kind;
+  uint64_t elems = kind == TSR_VEC_REDUCE ? q->rows : times(q->rows, q->cols);
+  s->pending[s->n_started % PENDING] =
+      (struct pending){.buffer = q->d.buffer,
+                       .from = q->d.addr,
+                       .to = behind(q->d.addr, elems, q->d_bytes),
+                       .first = first,
+                       .done = done,
+                       .in_order = kind == TSR_VEC_UNARY || kind == TSR_VEC_BINARY};
+}
+
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   struct state *s = vs;
   const struct tsr_vec_req *q = &req->vec;
   struct cost c = cost_of(s->p, q);
   uint64_t from = tsr_max_u64(now_cycle(s), s->free), T = 0, done = from;
   if (c.cycles) {
+    from = ready(s, q, c.cycles, from);
     report_drain(s, from);
     T = through_ports(s, q, &c, from);
     span(s, TSR_SPAN_BUSY, from, c.cycles);
@@ -317,6 +374,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
     s->free = from + T;
     s->drains = true;
     done = s->free + c.tail;
+    remember(s, q, from + s->p->latency, done);
   }
   count(s, q, &c, T > c.cycles ? T - c.cycles : 0);
   t->late = (struct tsr_lateness){.conflict_cycles = T > c.cycles ? T - c.cycles : 0};

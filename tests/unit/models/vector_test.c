@@ -428,6 +428,42 @@ static void the_pattern_follows_the_strides(void **state) {
   }
 }
 
+/* 8 lanes, 8 elements each: the first enters in cycle 0, the next could in cycle 1. */
+static void results_on_their_way_are_waited_for(void **state) {
+  (void)state;
+  enum { NONE, AS_A, AS_B };
+  static const struct {
+    const char *first, *second;
+    int use;
+    uint64_t apart; /* bytes between the result and what is read */
+    uint64_t accepted;
+  } rows[] = {
+      {"copy", "copy", NONE, 0, 2},      /* another place */
+      {"copy", "copy", AS_A, 0, 6},      /* latency 5 behind: as they come */
+      {"copy", "copy", AS_A, 28, 6},     /* one element in common */
+      {"copy", "copy", AS_A, 32, 2},     /* none */
+      {"copy", "sub", AS_B, 0, 6},       /* each its own */
+      {"square", "copy", AS_A, 0, 7},    /* enters in 2 cycles, so is done in 7 */
+      {"rowmax", "subexp", AS_B, 0, 18}, /* 1 + 5 + 3 levels of 2, then 6 */
+      {"rowmax", "subexp", NONE, 0, 7},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct rig r;
+    rig_open(&r, &plain, FREE, FREE, FREE);
+    struct ask k[2] = {ask_of(&r, rows[i].first, 1, 8, 4), ask_of(&r, rows[i].second, 1, 8, 4)};
+    struct tsr_vec_req *p = &k[0].req.vec, *q = &k[1].req.vec;
+    p->d = (struct tsr_view){&r.c, 4096, 32, 4};
+    q->a.addr = q->b.addr = q->d.addr = 65536;
+    struct tsr_view *v = rows[i].use == AS_A ? &q->a : &q->b;
+    if (rows[i].use != NONE) *v = (struct tsr_view){&r.c, 4096 + rows[i].apart, 32, 4};
+    if (p->op != (uint32_t)tsr_vec_find("copy") && rows[i].use == AS_B) q->b_elems = 1;
+    rig_run(&r, k, 2);
+    if (cycles(k[1].accepted) != rows[i].accepted)
+      fail_msg("row %zu: accepted in cycle %llu", i, (unsigned long long)cycles(k[1].accepted));
+    rig_close(&r);
+  }
+}
+
 static struct shape random_shape(struct tsr_rng *g) {
   struct shape x = {.lanes = tsr_rng_range(g, 1, 20),
                     .latency = tsr_rng_range(g, 0, 9),
@@ -475,7 +511,13 @@ static void equals_the_slow_model(void **state) {
     rig_open(&r, &x, text[0], text[1], text[2]);
     const struct tsr_instance *buffers[] = {&r.a, &r.b, &r.c};
     struct ask k[5];
-    for (size_t i = 0; i < LEN(k); i++) k[i] = random_ask(&r, &g);
+    for (size_t i = 0; i < LEN(k); i++) {
+      k[i] = random_ask(&r, &g);
+      /* places of its own: nobody waits for another's results */
+      k[i].req.vec.a.addr += 3 * i << 16;
+      k[i].req.vec.b.addr += (3 * i + 1) << 16;
+      k[i].req.vec.d.addr += (3 * i + 2) << 16;
+    }
     rig_run(&r, k, LEN(k));
     uint64_t free = 0, done = 0, busy = 0, conflict = 0, elements = 0;
     for (size_t i = 0; i < LEN(k); i++) {
@@ -566,6 +608,7 @@ int main(void) {
       cmocka_unit_test(requests_are_pipelined_and_end_in_order),
       cmocka_unit_test(a_drain_ends_where_the_next_begins),
       cmocka_unit_test(the_pattern_follows_the_strides),
+      cmocka_unit_test(results_on_their_way_are_waited_for),
       cmocka_unit_test(equals_the_slow_model),
       cmocka_unit_test(an_operation_may_have_its_own_rate),
       cmocka_unit_test(facts_and_huge_requests),
