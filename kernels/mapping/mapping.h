@@ -90,7 +90,7 @@ struct tsr_part {
 enum tsr_split_kind {
   TSR_SPLIT_AUTO,  /* the fastest by the template's figures */
   TSR_SPLIT_BATCH, /* images, or m of a matmul whose rows are requests */
-  TSR_SPLIT_HEADS, /* independent products: heads, groups, experts */
+  TSR_SPLIT_HEADS, /* independent products: heads, groups, experts; auto where there is one */
   TSR_SPLIT_M,
   TSR_SPLIT_N,
   TSR_SPLIT_K,

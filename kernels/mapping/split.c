@@ -136,6 +136,8 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
   case TSR_SPLIT_K: x = k_axis(s, t); break;
   default: break;
   }
+  /* What has but one head has none to divide. */
+  if (kind == TSR_SPLIT_HEADS && s->size[TSR_AXIS_G] == 1) kind = TSR_SPLIT_AUTO;
   enum tsr_status st = kind == TSR_SPLIT_AUTO && cores > 1 ? try_auto(&tr, t, cores)
                                                            : try_grid(&tr, t, x, cores, x, 1);
   if (st) return st;

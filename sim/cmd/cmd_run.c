@@ -96,8 +96,8 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       "dram_write_bytes, inferences_per_s, events, wall_s, arch, workload, "
       "(SELECT sum(compute_cycles) FROM v_layers l WHERE l.run = r.run), "
       "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run), "
-      "(SELECT text FROM v_inputs i WHERE i.run = r.run AND role = 'changes') "
-      "FROM v_runs r WHERE run = ?1",
+      "(SELECT text FROM v_inputs i WHERE i.run = r.run AND role = 'changes'), "
+      "overlap_cycles FROM v_runs r WHERE run = ?1",
       &q, err);
   if (st) return st;
   tsr_query_bind_u64(q, 1, run);
@@ -116,7 +116,10 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       rate_text(tsr_query_double(q, 7), out);
     tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
     st = split_text(s, run, tsr_query_u64(q, 12), out, err);
-    tsr_str_addf(out, "; %" PRIu64 " stalled\n", tsr_query_u64(q, 13));
+    tsr_str_addf(out, "; %" PRIu64 " stalled", tsr_query_u64(q, 13));
+    if (tsr_query_u64(q, 15)) /* what layers side by side count more than once */
+      tsr_str_addf(out, "; %" PRIu64 " side by side", tsr_query_u64(q, 15));
+    tsr_str_add(out, "\n");
     if (!tsr_query_is_null(q, 2)) /* something was multiplied */
       tsr_str_addf(out, "utilization %.1f %%, tensor active %.1f %%, %s, ",
                    tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,

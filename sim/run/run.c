@@ -229,6 +229,11 @@ static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result
     out->compulsory_bytes = x->useful_bytes;
     out->format_a = out->format_b = out->format_acc = out->format_out = NULL;
   }
+  if (l->foreign && !p->alone && out->executed_macs != out->macs)
+    return tsr_err_set(r->err, TSR_SIM,
+                       "layer '%s': the program multiplies %" PRIu64 " times, the operator "
+                       "%" PRIu64,
+                       out->name, out->executed_macs, out->macs);
   if (!l->foreign && out->executed_macs != out->macs)
     TSR_BUG("a lowered program does not do the work of its layer");
   enum tsr_status st = record_texts(r, l, out);

@@ -154,7 +154,7 @@ static void find_depths(const struct tsr_run_tenant *t, size_t *depth) {
 }
 
 /* Layers of one depth wait for none of each other: they share the cores, each its share
- * of the work; more of them than cores follow one another. */
+ * of the work; more of them than cores have one each, in turn. */
 static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const size_t *depth,
                   size_t at) {
   struct tsr_run_layer_plan *l = &p->layers[t->first_layer];
@@ -167,7 +167,7 @@ static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const 
     all += (double)macs + 1;
     peers++;
   }
-  bool apart = peers > 1 && peers <= t->n_cores;
+  bool apart = peers > 1 && peers <= t->n_cores, crowd = peers > t->n_cores;
   uint32_t next = 0;
   for (size_t i = 0; i < n; i++) {
     uint64_t macs = 0;
@@ -176,9 +176,13 @@ static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const 
     before += (double)macs + 1;
     uint32_t end = (uint32_t)((double)t->n_cores * before / all), left = (uint32_t)--peers;
     if (end <= next) end = next + 1;
-    if (end > t->n_cores - left) end = t->n_cores - left;
-    l[i].first_core = t->first_core + (apart ? next : 0);
-    l[i].max_cores = apart ? end - next : t->n_cores;
+    if (apart && end > t->n_cores - left) end = t->n_cores - left;
+    if (crowd) { /* one core each */
+      next %= t->n_cores;
+      end = next + 1;
+    }
+    l[i].first_core = t->first_core + (apart || crowd ? next : 0);
+    l[i].max_cores = apart || crowd ? end - next : t->n_cores;
     l[i].region = l[i].first_core; /* what runs at the same time has other cores */
     next = end;
   }
