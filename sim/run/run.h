@@ -48,19 +48,20 @@ struct tsr_run_layer_plan {
   uint32_t max_cores;    /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
-  uint32_t shift;           /* integers: results are divided by 2^shift on their way out */
-  bool foreign;             /* the program is the user's, not lowered from the layer */
-  uint64_t base_bytes[3];   /* addresses of its tensors a, b, c */
-  uint64_t parts_bytes;     /* and of the cores' partial sums, where k is divided */
-  uint64_t extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
-  struct tsr_lower_cut cut; /* of a layer that is no product, in place of the mapping */
+  uint32_t shift;         /* integers: results are divided by 2^shift on their way out */
+  bool foreign;           /* the program is the user's, not lowered from the layer */
+  uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
+  uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
+  uint64_t
+      extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
+  struct tsr_lower_cut cut;         /* of a layer that is no product, in place of the mapping */
   const char *format_a, *format_b, *format_acc, *format_out;
-  const char *format_scale;     /* of the weights' scales, one for each tile of k; NULL: none */
+  const char *format_scale; /* of the weights' scales, one for each tile of k; NULL: none */
   const struct tsr_format *scale;
   const struct tsr_format *mm_b; /* of b as it is multiplied: b's, or a's after conversion */
-  uint64_t scales_bytes; /* their address */
-  bool separate; /* its epilogue is a pass of its own */
-  uint64_t step_bytes[TSR_EPILOGUE_MAX]; /* addresses of the epilogue's second operands */
+  uint64_t scales_bytes;         /* their address */
+  bool separate;                 /* its epilogue is a pass of its own */
+  uint64_t step_bytes[TSR_EPILOGUE_MAX];      /* addresses of the epilogue's second operands */
   const struct tsr_format *a, *b, *acc, *out; /* the same, of the table or the plan */
   uint32_t rate;
   uint64_t events; /* estimate */
