@@ -62,7 +62,7 @@ void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cyc
 /* An operand in a scratchpad: the clipped box of a tensor at an address. */
 struct tsri_operand {
   int buf;       /* enum tsr_isa_buf */
-  int fmt;       /* format register of the place */
+  int fmt;       /* name of the place's format; -1 - register: not described */
   uint32_t elem; /* bytes */
   uint64_t addr, bytes;
   struct tsr_box box;           /* of the tensor, at the present loops */
@@ -85,7 +85,7 @@ struct tsri_data {
   struct tsri_list list;               /* its place is a */
   struct tsri_operand a, b, c;         /* a load or store: its place is c */
   struct tsri_operand meta;            /* of a sparse b: which products it keeps */
-  int tensor_fmt;                      /* of the DRAM side */
+  int tensor_fmt;                      /* likewise, of the DRAM side */
   uint32_t shift;                      /* powers of two by which a transfer divides */
   uint64_t extent[TSR_AXIS_COUNT + 1]; /* the last is 1: no axis */
   struct tsr_inst inst;

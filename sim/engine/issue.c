@@ -135,11 +135,16 @@ static void fault_at(struct tsri_fault *f, const char *what, int buf, uint64_t f
   if (!f->what) *f = (struct tsri_fault){what, from, to, limit, buf};
 }
 
+/* What a register holds when the request is issued: a later description is for later ones. */
+static int format_now(const struct tsri_issue *is, int reg) {
+  return is->format_name[reg] >= 0 ? is->format_name[reg] : -1 - reg;
+}
+
 static void set_place(const struct tsri_issue *is, int p, uint64_t elems,
                       struct tsri_operand *o, struct tsri_fault *fault) {
   const struct tsri_place *pl = &is->place[p];
   o->buf = pl->buf;
-  o->fmt = pl->fmt;
+  o->fmt = format_now(is, pl->fmt);
   o->elem = pl->elem;
   o->addr = address(is, pl);
   uint64_t end;
@@ -349,7 +354,7 @@ static void request_xfer(const struct tsri_issue *is, const struct tsr_inst *in,
   struct tsri_fault none = {0};
   operand(is, (int)in->f[0], (int)in->f[1], &d->c, list ? &none : fault);
   if (list) listed(is, in, d, fault);
-  d->tensor_fmt = is->tensor[in->f[0]].fmt;
+  d->tensor_fmt = format_now(is, is->tensor[in->f[0]].fmt);
   check_memory(is, &d->c, fault);
   d->shift = in->op == TSR_ISA_STORE ? (uint32_t)in->f[2] : 0;
   *x = (struct tsr_xfer_req){.box = d->c.box,

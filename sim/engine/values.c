@@ -167,13 +167,12 @@ enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *e
   return st;
 }
 
-enum tsr_status tsri_values_format(const struct tsri_flight *f, int reg,
+enum tsr_status tsri_values_format(const struct tsri_flight *f, int number,
                                    const struct tsr_format **out, struct tsr_err *err) {
   const struct tsri_core *c = f->unit->core;
   struct tsr_values *v = c->e->values;
-  int number = c->issue.format_name[reg];
   if (number < 0 || (size_t)number >= c->issue.p->n_names)
-    return tsri_values_wrong(f, err, "format f%d was not described", reg);
+    return tsri_values_wrong(f, err, "format f%d was not described", -1 - number);
   const char *name = c->issue.p->name[number];
   *out = tsr_format_find(name);
   for (size_t i = 0; !*out && i < v->n_formats; i++)

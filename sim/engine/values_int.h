@@ -74,8 +74,8 @@ static inline void tsri_code_put(uint8_t *p, uint32_t elem, uint64_t v) {
 /* What a request's instruction did wrong, with its place. */
 enum tsr_status tsri_values_wrong(const struct tsri_flight *f, struct tsr_err *err,
                                   const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The format of a register of the program at work. */
-enum tsr_status tsri_values_format(const struct tsri_flight *f, int reg,
+/* The format that an operand names. */
+enum tsr_status tsri_values_format(const struct tsri_flight *f, int number,
                                    const struct tsr_format **out, struct tsr_err *err);
 /* Whether bytes [at, at + n) were all written; if not, the first that was not. */
 bool tsri_bytes_written(const struct tsri_bytes *b, uint64_t at, uint64_t n, uint64_t *first);

@@ -1,6 +1,7 @@
 /* A program on its way: lowered, as text, as binary, as text. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,32 @@ static void a_wrong_source_writes_nothing(void **state) {
   free(after);
 }
 
+/* What is described behind a request is for those behind it, however far issue is ahead. */
+static void a_later_description_changes_no_request(void **state) {
+  (void)state;
+  static const char *const later[] = {"",
+                                      "format f0, \"bf16\"\n",
+                                      "format f2, \"bf16\"\n",
+                                      "format f3, \"bf16\"\n",
+                                      "place p0, a, f0, elem=2, base=2, wrap=64\n",
+                                      "axis c, none, size=1, tile=1\n",
+                                      "box t0, i=2, extent=1\n"};
+  struct tool_result text;
+  TOOL(&text, "lower", "--arch", "systolic-32", "--workload", "gemm:8x8x8");
+  size_t n = text.out_n - strlen("halt\n");
+  assert_string_equal(text.out + n, "halt\n");
+  for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+    char *p = malloc(text.out_n + 128);
+    assert_non_null(p);
+    int size = sprintf(p, "%.*s%shalt\n", (int)n, text.out, later[i]);
+    tool_write("p.s", p, (size_t)size);
+    TOOL_EXPECT(0, "run", "--arch", "systolic-32", "--workload", "gemm:8x8x8", "--program",
+                "p.s", "--numerics", "full");
+    free(p);
+  }
+  tool_result_fini(&text);
+}
+
 /* A product of one element, at a rate. */
 #define PRODUCT(rate)                                                                      \
   "format f0, \"fp16\"\nformat f1, \"fp32\"\ntensor t0, f0, elem=2, base=0\n"              \
@@ -115,6 +142,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_summary_counts_instructions_and_words, tool_enter,
                                       tool_leave),
       cmocka_unit_test_setup_teardown(a_wrong_source_writes_nothing, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(a_later_description_changes_no_request, tool_enter,
+                                      tool_leave),
       cmocka_unit_test_setup_teardown(what_no_machine_can_run_is_told, tool_enter, tool_leave)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
