@@ -221,7 +221,7 @@ static void attr_check(struct tsri_reader *r, const struct tsr_op *op) {
   const char *field, *rule;
   if (tsri_attr_check(op, &field, &rule)) return;
   tsri_note(r->b,
-            tsr_err_at(r->b->err, TSR_INPUT, field_pos(r, field), "%s of a %s; expected %s",
+            tsr_err_at(r->b->err, TSR_INPUT, field_pos(r, field), "%s of op %s; expected %s",
                        field, tsr_op_kind_name(op->kind), rule));
 }
 
