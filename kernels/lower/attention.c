@@ -359,7 +359,7 @@ static void tiled_places(struct attention *x) {
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_B, (int64_t)b.slots);
   TSRI_EMIT(e, SEM, TSRI_FREE + TSR_BUF_C, (int64_t)d.slots);
   if (!x->causal) return;
-  tsri_emit_fixed(e, P_MASK, TSR_BUF_C, c += r.row, TSR_LOWER_FMT_FP32);
+  tsri_emit_fixed(e, P_MASK, TSR_BUF_C, c + r.row, TSR_LOWER_FMT_FP32);
   /* The places of queries and keys stay in scratchpad b. */
   uint64_t behind = b.slots * b.bytes, room = total(at, TSR_BUF_B);
   static const int loop[2] = {L_I, L_J}, axis[2] = {X_M, X_N};
@@ -591,6 +591,7 @@ static void place_places(struct attention *x, uint64_t tm) {
 
 static void probabilities(struct attention *x, uint64_t tm) {
   struct tsri_emit *e = x->e;
+  TSR_CHECK(tm); /* the cut has made sure of a row */
   const struct tsr_lower_at *at = e->at;
   uint64_t trips = tsr_ceil_div(x->size[X_M], tm), n = x->size[X_N];
   const struct tsri_trip t = {L_I, trips};
@@ -606,7 +607,7 @@ static void probabilities(struct attention *x, uint64_t tm) {
     place_places(x, tm);
   }
   tsri_emit_fixed(e, P_MAX, TSR_BUF_C, behind += tsri_align(tm * n * 4), TSR_LOWER_FMT_FP32);
-  tsri_emit_fixed(e, P_SUM, TSR_BUF_C, behind += tsri_align(tm * 4), TSR_LOWER_FMT_FP32);
+  tsri_emit_fixed(e, P_SUM, TSR_BUF_C, behind + tsri_align(tm * 4), TSR_LOWER_FMT_FP32);
   TSRI_EMIT(e, AXIS, TSR_AXIS_OW, L_I, (int64_t)x->size[X_M], (int64_t)tm);
   TSRI_EMIT(e, AXIS, TSR_AXIS_N, TSR_ISA_NO_LOOP, (int64_t)n, (int64_t)n);
   heads(x, T_PLACE_K, TSR_LOWER_FMT_OUT, TSR_LOWER_X0, n, tm, L_I, n, -1);

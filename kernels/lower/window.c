@@ -160,6 +160,7 @@ enum tsr_status tsri_transpose_cut(const struct tsr_op *op, const struct tsr_low
                                    uint64_t cores, struct tsr_lower_cut *cut,
                                    struct tsr_err *err) {
   uint64_t bytes = tsr_max_u64(at->bytes[TSR_LOWER_FMT_A], at->bytes[TSR_LOWER_FMT_OUT]);
+  TSR_CHECK(bytes);
   uint64_t room = tsr_min_u64(at->slot_bytes[TSR_BUF_A], at->slot_bytes[TSR_BUF_C]) / bytes;
   cut->size[0] = op->count;
   cut->size[1] = op->m;
@@ -171,6 +172,7 @@ enum tsr_status tsri_transpose_cut(const struct tsr_op *op, const struct tsr_low
   while (4 * side * side <= room) side *= 2; /* square: both sides move whole bursts */
   cut->tile[0] = 1;
   cut->tile[1] = tsr_min_u64(m, tsr_min_u64(side, 512));
+  TSR_CHECK(cut->tile[1]); /* a chunk of a size above 0 */
   cut->tile[2] = tsr_min_u64(n, tsr_min_u64(room / cut->tile[1], 512));
   return TSR_OK;
 }

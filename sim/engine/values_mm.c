@@ -392,7 +392,7 @@ static enum tsr_status read_sums(struct tsri_flight *f, const struct matrices *x
   const struct tsri_flight *from = ahead_of(f);
   if (!from) return tsri_gather(f, &x->c, c, err);
   if (from->data->c.addr != f->data->c.addr || from->data->c.bytes != f->data->c.bytes ||
-      memcmp(from->data->extent, f->data->extent, sizeof f->data->extent[0] * TSR_AXIS_KH))
+      memcmp(from->data->extent, f->data->extent, sizeof f->data->extent[0] * TSR_AXIS_KH) != 0)
     return tsri_values_wrong(
         f, err, "adds to a part of sums that instruction %zu has not written yet", from->pc);
   size_t bytes = x->m * x->n * x->c.code;

@@ -160,6 +160,7 @@ static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const 
   struct tsr_run_layer_plan *l = &p->layers[t->first_layer];
   size_t n = t->graph->n_ops, peers = 0;
   double all = 0, before = 0;
+  TSR_CHECK(t->n_cores);
   for (size_t i = 0; i < n; i++) {
     uint64_t macs = 0;
     if (depth[i] != depth[at]) continue;
