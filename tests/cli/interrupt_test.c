@@ -40,13 +40,16 @@ static void expect_whole_runs(int64_t runs, int64_t layers) {
 
 static void kill_at_any_moment_leaves_whole_runs(void **state) {
   (void)state;
-  struct tool_result r;
-  tool_run(&r, victim);
-  assert_int_equal(r.rc, 0);
-  double whole = r.wall_s;
-  tool_result_fini(&r);
-  int64_t layers = tool_sql_int("tessera.db", "SELECT layers FROM v_runs"), runs = 1,
-          killed = 0;
+  double whole = 1e9; /* the fastest of some: a machine busy with other things is slow once */
+  for (int i = 0; i < 3; i++) {
+    struct tool_result r;
+    tool_run(&r, victim);
+    assert_int_equal(r.rc, 0);
+    if (r.wall_s < whole) whole = r.wall_s;
+    tool_result_fini(&r);
+  }
+  int64_t layers = tool_sql_int("tessera.db", "SELECT max(layers) FROM v_runs"),
+          runs = tool_runs("tessera.db"), killed = 0;
   uint64_t rng = 20240607;
   for (int i = 0; i < KILLS + TAIL_KILLS; i++) {
     rng = rng * 6364136223846793005u + 1442695040888963407u;
