@@ -336,15 +336,40 @@ static uint64_t kept_waiting(const struct state *s, const struct live *live,
   }
 }
 
+/* While the same phases run, a unit that passes among them waits alike. */
+struct lull {
+  uint64_t from, to;   /* fs: [from, to) */
+  uint64_t extra, end; /* the wait, where it ends before `end` */
+};
+static struct lull find_lull(const struct state *s, const struct live *live,
+                             const struct tsr_server *port, bool write, uint64_t from) {
+  struct crowd c = crowd_at(s, live, write, from, from);
+  struct lull l = {.from = from, .to = UINT64_MAX, .end = UINT64_MAX};
+  for (int i = 0; i < live->n; i++)
+    if (live->phase[i]->start_fs > from) l.to = tsr_min_u64(l.to, live->phase[i]->start_fs);
+  if (!c.capacity) return l;
+  l.end = from + c.left_fs;
+  l.to = tsr_min_u64(l.to, l.end);
+  tsr_u128 extra =
+      c.used < c.capacity ? (tsr_u128)port->quot * c.used / (c.capacity - c.used) : UINT64_MAX;
+  l.extra = extra < UINT64_MAX ? (uint64_t)extra : UINT64_MAX;
+  return l;
+}
+
 /* One train through the port; returns how long its units waited. */
 static uint64_t pass(const struct state *s, struct tsr_server *port, uint64_t bytes, bool write,
                      uint32_t n, uint64_t *time_fs) {
   struct live live = find_live(s);
+  struct lull lull = {0};
   uint64_t waited = 0, start;
   if (bytes != port->unit_bytes) tsr_server_set_unit(port, bytes);
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t from = tsr_max_u64(time_fs[i], port->free_fs);
-    uint64_t wait = kept_waiting(s, &live, port, write, from);
+    uint64_t from = tsr_max_u64(time_fs[i], port->free_fs), wait = 0;
+    if (live.n) {
+      if (from < lull.from || from >= lull.to) lull = find_lull(s, &live, port, write, from);
+      wait =
+          lull.extra < lull.end - from ? lull.extra : kept_waiting(s, &live, port, write, from);
+    }
     waited += wait;
     time_fs[i] = tsr_server_take(port, bytes, wait ? from + wait : time_fs[i], &start);
   }
