@@ -394,6 +394,7 @@ static uint64_t place(const struct transfer *t, int i, uint64_t j) {
 static enum tsr_status walk(struct transfer *t, int i, uint64_t addr, struct tsr_err *err) {
   const struct tsri_operand *o = t->o;
   int last = (int)o->box.rank - 1;
+  TSR_CHECK(i >= 0 && i < TSR_ISA_DIMS);
   if (i == last && !(i == 0 && t->f->part[0].req.xfer.index))
     return run(t, addr + place(t, i, 0), o->count[i], o->box.stride_bytes[i] * o->box.step[i],
                err);
