@@ -1,6 +1,6 @@
 /* tile.dot against its formulas and against a machine that goes cycle by cycle: operand
  * registers that fill, a pipeline of steps, accumulators that wait for it. */
-#include "fake.h"
+#include "tile_rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +15,8 @@ struct dot {
   int keep;
   bool forward;
 };
-struct rig {
-  struct fake f;
-  struct tsr_instance a, b, c, tile;
-};
 
-static void rig_open(struct rig *r, const struct dot *x, const char *const sram[3]) {
+static void open_dot(struct rig *r, const struct dot *x, const char *const sram[3]) {
   char text[240], fetch[32] = "unlimited";
   if (x->fetch) snprintf(fetch, sizeof fetch, "%lluB", (unsigned long long)x->fetch);
   snprintf(text, sizeof text,
@@ -29,57 +25,9 @@ static void rig_open(struct rig *r, const struct dot *x, const char *const sram[
            (unsigned long long)x->m, (unsigned long long)x->n, (unsigned long long)x->k,
            (unsigned long long)x->depth, fetch, (unsigned long long)x->accumulators,
            keeps[x->keep], x->forward ? "true" : "false");
-  fake_open(&r->f, 1000000000);
-  fake_make(&r->f, &r->a, "sram", sram[0], NULL, NULL, NULL);
-  fake_make(&r->f, &r->b, "sram", sram[1], NULL, NULL, NULL);
-  fake_make(&r->f, &r->c, "sram", sram[2], NULL, NULL, NULL);
-  fake_make(&r->f, &r->tile, "tile.dot", text, &r->a, &r->b, &r->c);
+  rig_make(r, "tile.dot", text, sram[0], sram[1], sram[2]);
 }
-#define FREE "{size: 1MiB, width: unlimited}"
 static const char *const free_ports[3] = {FREE, FREE, FREE};
-
-static void rig_run(struct rig *r, struct ask *a, size_t n) {
-  fake_chain(&r->f, &r->tile, a, n, 0);
-  fake_run(&r->f);
-  fake_check(a, n);
-  r->tile.ops->unit->end(r->tile.state);
-}
-static void rig_close(struct rig *r) {
-  fake_drop(&r->tile);
-  fake_drop(&r->a);
-  fake_drop(&r->b);
-  fake_drop(&r->c);
-  fake_close(&r->f);
-}
-
-static struct ask mm(uint64_t m, uint64_t n, uint64_t k) {
-  struct ask a = {.req = {.mm = {.m = m,
-                                 .n = n,
-                                 .k = k,
-                                 .groups = 1,
-                                 .first = true,
-                                 .last = true,
-                                 .a_bytes = 2,
-                                 .b_bytes = 2,
-                                 .acc_bytes = 4,
-                                 .out_bytes = 2,
-                                 .rate = 1}}};
-  return a;
-}
-
-static uint64_t cycles(uint64_t fs) {
-  assert_int_equal(fs % NS, 0);
-  return fs / NS;
-}
-static uint64_t least(uint64_t a, uint64_t b) {
-  return a < b ? a : b;
-}
-static uint64_t most(uint64_t a, uint64_t b) {
-  return a > b ? a : b;
-}
-static uint64_t parts(uint64_t a, uint64_t b) {
-  return (a + b - 1) / b;
-}
 
 /* ---- the slow machine ---- */
 
@@ -138,7 +86,8 @@ static void add_fold(struct slow *s, size_t req, uint64_t still, uint64_t from, 
   for (uint64_t p = 0; piece(s, q, p, &ka, &kb, &used), kb > 0; p++)
     for (uint64_t i = from; i < to; i++) {
       uint64_t bm = rows ? i : still, bn = rows ? still : i, nka, nkb, nused;
-      uint64_t h = least(s->x->m, q->m - bm * s->x->m), w = least(s->x->n, q->n - bn * s->x->n);
+      uint64_t h = tsr_min_u64(s->x->m, q->m - bm * s->x->m),
+               w = tsr_min_u64(s->x->n, q->n - bn * s->x->n);
       piece(s, q, p + 1, &nka, &nkb, &nused);
       add_step(s, (struct step){.req = req,
                                 .a_tag = s->tags + bm * 1000 + p,
@@ -156,14 +105,14 @@ static void add_fold(struct slow *s, size_t req, uint64_t still, uint64_t from, 
 static void add_request(struct slow *s, size_t req) {
   const struct tsr_mm_req *q = &s->asks[req].req.mm;
   bool a = s->x->keep == KEEP_A;
-  uint64_t bm = parts(q->m, s->x->m), bn = parts(q->n, s->x->n);
+  uint64_t bm = tsr_ceil_div(q->m, s->x->m), bn = tsr_ceil_div(q->n, s->x->n);
   uint64_t strips = a ? bm : bn, len = a ? bn : bm;
   if (!q->m || !q->n || !q->k || q->kind != TSR_MM_RUN) return;
   for (uint64_t g = 0; g < q->groups; g++, s->tags += 1000000)
     for (uint64_t t = 0; t < strips; t++) {
-      uint64_t folds = parts(len, s->x->accumulators);
+      uint64_t folds = tsr_ceil_div(len, s->x->accumulators);
       for (uint64_t at = 0; at < len; folds--) { /* what is left, over the folds left */
-        uint64_t size = parts(len - at, folds);
+        uint64_t size = tsr_ceil_div(len - at, folds);
         add_fold(s, req, t, at, at + size);
         at += size;
       }
@@ -208,7 +157,7 @@ static void slow_run(struct slow *s, size_t n_reqs) {
     const struct step *t = started ? &s->steps[at] : NULL;
     bool fresh = t && !loading;
     if (fresh) need = needs(s, t, held), loading = true;
-    uint64_t rest = !t || !s->x->fetch ? 0 : need - least(need, s->x->fetch);
+    uint64_t rest = !t || !s->x->fetch ? 0 : need - tsr_min_u64(need, s->x->fetch);
     bool enters = t && !rest && may_enter(s, t, pipe);
     size_t leaves = D == 1 ? (enters ? at : SIZE_MAX) : pipe[D - 2];
     if (leaves != SIZE_MAX && s->steps[leaves].ends && c < s->open[s->steps[leaves].req]) {
@@ -239,8 +188,8 @@ static void slow_run(struct slow *s, size_t n_reqs) {
     }
   }
   for (size_t q = 0; q < n_reqs; q++) {
-    s->done[q] = most(s->done[q], s->accepted[q]);
-    if (q) s->done[q] = most(s->done[q], s->done[q - 1]);
+    s->done[q] = tsr_max_u64(s->done[q], s->accepted[q]);
+    if (q) s->done[q] = tsr_max_u64(s->done[q], s->done[q - 1]);
   }
 }
 
@@ -343,7 +292,7 @@ static void check_against_slow(const struct dot *x, struct ask *a, size_t n,
   struct slow s = {.x = x, .asks = a, .release = release, .open = open};
   slow_run(&s, n);
   struct rig r;
-  rig_open(&r, x, free_ports);
+  open_dot(&r, x, free_ports);
   events_run(&r, a, n, release, open);
   for (size_t i = 0; i < n; i++) {
     assert_int_equal(cycles(a[i].started), s.began[i]);
@@ -367,7 +316,7 @@ static void a_lone_request_goes_as_cycle_by_cycle(void **state) {
     check_against_slow(&x, &a, 1, none, none);
     /* One description, two fidelities. */
     struct rig g;
-    rig_open(&g, &x, free_ports);
+    open_dot(&g, &x, free_ports);
     struct tsr_estimate est;
     g.tile.ops->unit->estimate(g.tile.params, &a.req, &est);
     rig_run(&g, &a, 1);
@@ -444,7 +393,7 @@ static void known_requests_take_known_cycles(void **state) {
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     struct rig r;
-    rig_open(&r, &rows[i].x, free_ports);
+    open_dot(&r, &rows[i].x, free_ports);
     struct ask a = mm(rows[i].m, rows[i].n, rows[i].k);
     rig_run(&r, &a, 1);
     assert_int_equal(cycles(a.done), rows[i].end);
@@ -465,17 +414,17 @@ static void whole_blocks_take_the_formula(void **state) {
     uint64_t still = (x.keep == KEEP_A ? x.m : x.n) * x.k * 2;
     uint64_t moving = (x.keep == KEEP_A ? x.n : x.m) * x.k * 2;
     uint64_t len = x.keep == KEEP_A ? bn : bm, strips = x.keep == KEEP_A ? bm : bn;
-    uint64_t G = x.forward ? 1 : x.depth, folds = parts(len, x.accumulators), strip = 0;
-    uint64_t both = x.fetch ? parts(still + moving, x.fetch) : 1;
-    uint64_t one = x.fetch && x.keep != KEEP_NONE ? parts(moving, x.fetch) : both;
+    uint64_t G = x.forward ? 1 : x.depth, folds = tsr_ceil_div(len, x.accumulators), strip = 0;
+    uint64_t both = x.fetch ? tsr_ceil_div(still + moving, x.fetch) : 1;
+    uint64_t one = x.fetch && x.keep != KEEP_NONE ? tsr_ceil_div(moving, x.fetch) : both;
     for (uint64_t f = 0; f < folds; f++) {
       uint64_t blocks = (len * (f + 1) + folds - 1) / folds - (len * f + folds - 1) / folds;
       /* the same sizes, in another order */
       uint64_t F = (R > 1 || f == 0 ? both : one) + (blocks - 1) * one;
-      strip += F + (R - 1) * most(F, G);
+      strip += F + (R - 1) * tsr_max_u64(F, G);
     }
     struct rig g;
-    rig_open(&g, &x, free_ports);
+    open_dot(&g, &x, free_ports);
     rig_run(&g, &a, 1);
     assert_int_equal(cycles(a.done), strip * strips * a.req.mm.groups + x.depth - 1);
     rig_close(&g);
@@ -485,7 +434,7 @@ static void whole_blocks_take_the_formula(void **state) {
 static uint64_t time_of(const struct dot *x, struct ask a) {
   struct rig r;
   a.req.mm.gated = false;
-  rig_open(&r, x, free_ports);
+  open_dot(&r, x, free_ports);
   rig_run(&r, &a, 1);
   rig_close(&r);
   return cycles(a.done);
@@ -523,7 +472,7 @@ static void utilisation_is_at_most_one(void **state) {
     struct dot x = random_dot(&r);
     struct ask a = random_mm(&r, 60);
     struct rig g;
-    rig_open(&g, &x, free_ports);
+    open_dot(&g, &x, free_ports);
     rig_run(&g, &a, 1);
     uint64_t most_macs = cycles(a.done) * x.m * x.n * x.k * a.req.mm.rate;
     assert_true(fake_counter(&g.tile, "macs") <= most_macs);
@@ -559,7 +508,7 @@ static void a_closed_gate_delays_from_the_first_result_on(void **state) {
       a.req.mm.gated = true;
       uint64_t lost = j < LEN(late) ? late[j] : 0;
       struct rig r;
-      rig_open(&r, &rows[i].x, free_ports);
+      open_dot(&r, &rows[i].x, free_ports);
       fake_at(&r.f, j < LEN(late) ? (rows[i].gate + lost) * NS : 0, open_gate, &r.tile);
       rig_run(&r, &a, 1);
       assert_int_equal(cycles(a.done), alone + lost);
@@ -605,7 +554,7 @@ static void a_narrow_port_lengthens_what_it_feeds(void **state) {
     struct ask a = mm(rows[i].m, rows[i].n, rows[i].k);
     uint64_t alone = time_of(&rows[i].x, a);
     struct rig r;
-    rig_open(&r, &rows[i].x, s);
+    open_dot(&r, &rows[i].x, s);
     rig_run(&r, &a, 1);
     assert_int_equal(cycles(a.done), alone + rows[i].extra);
     assert_int_equal(fake_counter(&r.tile, "conflict_cycles"), rows[i].extra);
@@ -643,11 +592,11 @@ static void a_gate_moves_with_what_the_ports_add(void **state) {
       s[rows[i].buf] = narrow;
       struct ask a = mm(64, 8, 32);
       struct rig r;
-      rig_open(&r, &x, s);
+      open_dot(&r, &x, s);
       rig_run(&r, &a, 1);
       uint64_t alone = cycles(a.done);
       rig_close(&r);
-      rig_open(&r, &x, s);
+      open_dot(&r, &x, s);
       a.req.mm.gated = true;
       struct probe before = {&r, 0}, after = {&r, 0};
       uint64_t open = rows[i].gate + late;
@@ -688,7 +637,7 @@ static void bytes_are_those_of_the_fragments(void **state) {
   for (size_t i = 0; i < LEN(rows); i++) {
     struct dot x = {8, 8, 4, 3, 0, rows[i].accumulators, rows[i].keep, false};
     struct rig r;
-    rig_open(&r, &x, free_ports);
+    open_dot(&r, &x, free_ports);
     struct ask a = mm(32, 16, rows[i].k);
     a.req.mm.first = rows[i].first;
     a.req.mm.sparse = rows[i].sparse;
@@ -717,7 +666,7 @@ static void spans_never_overlap_and_work_is_conserved(void **state) {
     }
     struct ask a[REQS];
     struct rig r;
-    rig_open(&r, &x, s);
+    open_dot(&r, &x, s);
     uint64_t at = 0, gates = 0, free_end = 0;
     for (int j = 0; j < REQS; j++) {
       a[j] = random_mm(&rng, 30);
@@ -785,7 +734,7 @@ static void patterns_touch_each_byte_of_an_operand(void **state) {
     struct dot x = {8, 4, 16, 3, 0, 5, rows[i].keep, false};
     struct noted a = {0}, b = {0};
     struct rig r;
-    rig_open(&r, &x, free_ports);
+    open_dot(&r, &x, free_ports);
     struct tsr_instance pads[2] = {{.ops = &pad, .state = &a}, {.ops = &pad, .state = &b}};
     fake_wire(&r.f, &r.tile, &pads[0], &pads[1], &r.c);
     uint64_t m = rows[i].m, n = rows[i].n, k = rows[i].k;
@@ -797,7 +746,7 @@ static void patterns_touch_each_byte_of_an_operand(void **state) {
     q.req.mm.b.i_bytes = rows[i].b_along_k ? 2 : (int64_t)n * 2;
     q.req.mm.b.j_bytes = rows[i].b_along_k ? (int64_t)k * 2 : 2;
     rig_run(&r, &q, 1);
-    int a_times = rows[i].keep == KEEP_B ? (int)parts(n, x.n) : 1;
+    int a_times = rows[i].keep == KEEP_B ? (int)tsr_ceil_div(n, x.n) : 1;
     for (uint64_t j = 0; j < NOTED; j++) {
       assert_int_equal(a.touched[j], j >= 64 && j < 64 + m * k * 2 ? a_times : 0);
       assert_int_equal(b.touched[j], j >= 32 && j < 32 + n * k * 2 ? rows[i].b_times : 0);
@@ -805,7 +754,7 @@ static void patterns_touch_each_byte_of_an_operand(void **state) {
     assert_int_equal(a.even + b.even, 0);
     rig_close(&r);
     /* with a stride on both axes accesses fall evenly */
-    rig_open(&r, &x, free_ports);
+    open_dot(&r, &x, free_ports);
     fake_wire(&r.f, &r.tile, &pads[0], &pads[1], &r.c);
     q.req.mm.a.i_bytes = q.req.mm.a.j_bytes = 6;
     a.phases = a.even = 0;
@@ -820,7 +769,7 @@ static void facts_name_the_unit(void **state) {
   (void)state;
   struct dot x = {16, 8, 32, 7, 0, 4, KEEP_A, true};
   struct rig r;
-  rig_open(&r, &x, free_ports);
+  open_dot(&r, &x, free_ports);
   struct tsr_unit_facts f;
   r.tile.ops->unit->facts(r.tile.params, &f);
   assert_int_equal(f.rows, 16);

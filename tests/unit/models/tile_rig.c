@@ -7,6 +7,15 @@
 
 static const char *const flows[] = {"os", "ws", "is"};
 
+void rig_make(struct rig *r, const char *kind, const char *text, const char *sram_a,
+              const char *sram_b, const char *sram_c) {
+  fake_open(&r->f, 1000000000);
+  fake_make(&r->f, &r->a, "sram", sram_a, NULL, NULL, NULL);
+  fake_make(&r->f, &r->b, "sram", sram_b, NULL, NULL, NULL);
+  fake_make(&r->f, &r->c, "sram", sram_c, NULL, NULL, NULL);
+  fake_make(&r->f, &r->tile, kind, text, &r->a, &r->b, &r->c);
+}
+
 void rig_open(struct rig *r, const struct array *x, const char *sram_a, const char *sram_b,
               const char *sram_c) {
   char text[200];
@@ -15,11 +24,7 @@ void rig_open(struct rig *r, const struct array *x, const char *sram_a, const ch
            (unsigned long long)x->R, (unsigned long long)x->C, flows[x->flow],
            x->preload ? "true" : "false", x->serial ? "serial" : "overlap",
            x->onnxim ? "onnxim" : "array");
-  fake_open(&r->f, 1000000000);
-  fake_make(&r->f, &r->a, "sram", sram_a, NULL, NULL, NULL);
-  fake_make(&r->f, &r->b, "sram", sram_b, NULL, NULL, NULL);
-  fake_make(&r->f, &r->c, "sram", sram_c, NULL, NULL, NULL);
-  fake_make(&r->f, &r->tile, "tile.systolic", text, &r->a, &r->b, &r->c);
+  rig_make(r, "tile.systolic", text, sram_a, sram_b, sram_c);
 }
 
 void rig_run(struct rig *r, struct ask *a, size_t n) {

@@ -17,6 +17,10 @@ struct rig {
   struct tsr_instance a, b, c, tile;
 };
 
+/* A tile of a kind, with the settings of `text`, behind three scratchpads. */
+void rig_make(struct rig *r, const char *kind, const char *text, const char *sram_a,
+              const char *sram_b, const char *sram_c);
+/* One of kind tile.systolic. */
 void rig_open(struct rig *r, const struct array *x, const char *sram_a, const char *sram_b,
               const char *sram_c);
 /* Runs a chain of requests from now on and ends the layer. */
