@@ -51,6 +51,15 @@ void prop_operator_random(struct tsr_rng *r, struct prop_operator *o);
 /* Prints what repeats the case. */
 void prop_print(const struct prop_machine *m, const struct prop_operator *o);
 
+/* `what` holds of the case (m, o) in scope; else the test ends and says what repeats it. */
+#define EXPECT(what, ...)                         \
+  do {                                            \
+    if (!(what)) {                                \
+      prop_print(m, o);                           \
+      fail_msg("not so: " #what " " __VA_ARGS__); \
+    }                                             \
+  } while (0)
+
 /* false: the operator does not fit the scratchpads; any other failure ends the test. */
 bool prop_plan(const struct prop_machine *m, const struct prop_operator *o,
                struct tsr_run_plan *out);

@@ -13,14 +13,6 @@
 
 enum { USUAL_CASES = 500 };
 
-#define EXPECT(what, ...)                         \
-  do {                                            \
-    if (!(what)) {                                \
-      prop_print(m, o);                           \
-      fail_msg("not so: " #what " " __VA_ARGS__); \
-    }                                             \
-  } while (0)
-
 struct one {
   struct prop_machine m;
   struct prop_operator o;

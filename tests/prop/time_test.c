@@ -13,14 +13,6 @@
 
 enum { USUAL_CASES = 500 };
 
-#define EXPECT(what, ...)                         \
-  do {                                            \
-    if (!(what)) {                                \
-      prop_print(m, o);                           \
-      fail_msg("not so: " #what " " __VA_ARGS__); \
-    }                                             \
-  } while (0)
-
 /* What holds on any machine. */
 static void expect_conserved(const struct prop_machine *m, const struct prop_operator *o,
                              const struct tsr_run_layer_plan *l, const struct prop_folds *f,

@@ -31,25 +31,13 @@ static void rig_close(struct rig *r) {
   fake_close(&r->f);
 }
 
-static struct tsr_req bytes_req(struct rig *r, uint64_t base, uint64_t bytes) {
-  struct tsr_req q = {.xfer = {.box = {.base_bytes = base,
-                                       .rank = 1,
-                                       .elem_bytes = 1,
-                                       .size = {bytes},
-                                       .stride_bytes = {1},
-                                       .extent = {bytes},
-                                       .step = {1}},
-                               .buffer = &r->buf}};
-  return q;
-}
-
 /* Ends one transfer of n bursts of 64 B and gives its time in fs. */
 static uint64_t time_of(const char *dram, const char *sram, const char *dma, bool store,
                         uint64_t n, struct tsr_lateness *late) {
   struct rig r;
   rig_open(&r, dram, sram, dma);
   struct tsr_instance *u = store ? &r.store : &r.load;
-  struct ask a = {.req = bytes_req(&r, 4096, 64 * n)};
+  struct ask a = {.req = fake_bytes(&r.buf, 4096, 64 * n)};
   fake_chain(&r.f, u, &a, 1, 1000 * NS); /* the memory has been idle for long */
   fake_run(&r.f);
   fake_check(&a, 1);
@@ -149,9 +137,9 @@ static void an_empty_box_ends_where_it_starts(void **state) {
     struct rig r;
     rig_open(&r, FAST_DRAM, FREE_SRAM, "{}");
     struct tsr_instance *u = store ? &r.store : &r.load;
-    struct ask a[3] = {{.req = bytes_req(&r, 0, 6400)},
-                       {.req = bytes_req(&r, 0, 64)},
-                       {.req = bytes_req(&r, 0, 6400)}};
+    struct ask a[3] = {{.req = fake_bytes(&r.buf, 0, 6400)},
+                       {.req = fake_bytes(&r.buf, 0, 64)},
+                       {.req = fake_bytes(&r.buf, 0, 6400)}};
     a[1].req.xfer.box.start[0] = 64; /* wholly outside */
     fake_chain(&r.f, u, a, 3, 0);
     fake_run(&r.f);
@@ -171,7 +159,7 @@ static void transfers_follow_each_other_without_a_gap(void **state) {
   struct rig r;
   rig_open(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 1024}");
   struct ask a[N] = {{.n_done = 0}};
-  for (int i = 0; i < N; i++) a[i].req = bytes_req(&r, (uint64_t)i * 4096, 64 * EACH);
+  for (int i = 0; i < N; i++) a[i].req = fake_bytes(&r.buf, (uint64_t)i * 4096, 64 * EACH);
   fake_chain(&r.f, &r.load, a, N, 0);
   fake_run(&r.f);
   fake_check(a, N);
@@ -184,7 +172,8 @@ static void consumed_means_read_for_the_last_time(void **state) {
   (void)state;
   struct rig r;
   rig_open(&r, FAST_DRAM, "{size: 1MiB, width: 64B}", "{}");
-  struct ask in = {.req = bytes_req(&r, 0, 6400)}, out = {.req = bytes_req(&r, 0, 6400)};
+  struct ask in = {.req = fake_bytes(&r.buf, 0, 6400)},
+             out = {.req = fake_bytes(&r.buf, 0, 6400)};
   fake_chain(&r.f, &r.load, &in, 1, 0);
   fake_run(&r.f);
   fake_chain(&r.f, &r.store, &out, 1, 1000 * NS);
@@ -203,7 +192,8 @@ static void two_engines_share_the_memory(void **state) {
   enum { N = 4000 };
   struct rig r;
   rig_open(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 1024}");
-  struct ask in = {.req = bytes_req(&r, 0, 64 * N)}, out = {.req = bytes_req(&r, 0, 64 * N)};
+  struct ask in = {.req = fake_bytes(&r.buf, 0, 64 * N)},
+             out = {.req = fake_bytes(&r.buf, 0, 64 * N)};
   fake_chain(&r.f, &r.load, &in, 1, 0);
   fake_chain(&r.f, &r.store, &out, 1, 0);
   fake_run(&r.f);
@@ -222,7 +212,8 @@ static void two_latency_bound_engines_fill_each_others_gaps(void **state) {
   uint64_t alone = time_of(FAST_DRAM, FREE_SRAM, "{outstanding: 16}", false, N, NULL);
   struct rig r;
   rig_open(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 16}");
-  struct ask in = {.req = bytes_req(&r, 0, 64 * N)}, out = {.req = bytes_req(&r, 0, 64 * N)};
+  struct ask in = {.req = fake_bytes(&r.buf, 0, 64 * N)},
+             out = {.req = fake_bytes(&r.buf, 0, 64 * N)};
   fake_chain(&r.f, &r.load, &in, 1, 0);
   fake_chain(&r.f, &r.store, &out, 1, 0);
   fake_run(&r.f);
@@ -238,8 +229,8 @@ static void a_waiting_engine_does_not_book_the_memory(void **state) {
   enum { SLOW = 400, FAST = 8000 };
   struct rig r;
   rig_open_two(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 4}", "{outstanding: 1024}");
-  struct ask in = {.req = bytes_req(&r, 0, 64 * SLOW)},
-             out = {.req = bytes_req(&r, 0, 64 * FAST)};
+  struct ask in = {.req = fake_bytes(&r.buf, 0, 64 * SLOW)},
+             out = {.req = fake_bytes(&r.buf, 0, 64 * FAST)};
   fake_chain(&r.f, &r.load, &in, 1, 0);
   fake_chain(&r.f, &r.store, &out, 1, 0);
   fake_run(&r.f);
@@ -341,7 +332,7 @@ static void the_estimate_bounds_the_events(void **state) {
   for (size_t i = 0; i < LEN(counts); i++) {
     struct rig r;
     rig_open(&r, FAST_DRAM, FREE_SRAM, "{outstanding: 8}");
-    struct ask a = {.req = bytes_req(&r, 0, tsr_max_u64(64 * counts[i], 1))};
+    struct ask a = {.req = fake_bytes(&r.buf, 0, tsr_max_u64(64 * counts[i], 1))};
     if (!counts[i]) a.req.xfer.box.start[0] = 1;
     fake_chain(&r.f, &r.load, &a, 1, 0);
     fake_run(&r.f);

@@ -207,3 +207,15 @@ void fake_check(const struct ask *asks, size_t n) {
     assert_true(asks[i].consumed <= asks[i].done);
   }
 }
+
+struct tsr_req fake_bytes(struct tsr_instance *buf, uint64_t base, uint64_t bytes) {
+  struct tsr_req q = {.xfer = {.box = {.base_bytes = base,
+                                       .rank = 1,
+                                       .elem_bytes = 1,
+                                       .size = {bytes},
+                                       .stride_bytes = {1},
+                                       .extent = {bytes},
+                                       .step = {1}},
+                               .buffer = buf}};
+  return q;
+}

@@ -67,6 +67,9 @@ void fake_burst(struct tsr_instance *mem, uint64_t bytes, bool write, uint64_t r
 uint64_t fake_move(struct tsr_instance *buf, uint64_t bytes, bool write, uint64_t ready_fs,
                    uint64_t *waited_fs);
 
+/* A transfer of `bytes` in a row at `base` of memory, to or from `buf`. */
+struct tsr_req fake_bytes(struct tsr_instance *buf, uint64_t base, uint64_t bytes);
+
 /* A request, and when its milestones came (fs). */
 struct ask {
   struct tsr_ticket ticket; /* first */

@@ -45,18 +45,6 @@ static void rig_close(struct rig *r) {
   fake_close(&r->f);
 }
 
-static struct tsr_req bytes_req(struct tsr_instance *buf, uint64_t base, uint64_t bytes) {
-  struct tsr_req q = {.xfer = {.box = {.base_bytes = base,
-                                       .rank = 1,
-                                       .elem_bytes = 1,
-                                       .size = {bytes},
-                                       .stride_bytes = {1},
-                                       .extent = {bytes},
-                                       .step = {1}},
-                               .buffer = buf}};
-  return q;
-}
-
 /* What the memory says of a resource, by name; bytes 0 where there is none of it. */
 static struct tsr_resource resource(const struct tsr_instance *m, const char *name) {
   struct tsr_resource x;
@@ -232,7 +220,7 @@ static void messages_go_along_x_then_y(void **state) {
 /* ---- equality with no interconnect ---- */
 
 static struct tsr_req random_req(struct tsr_rng *r, struct tsr_instance *buf) {
-  struct tsr_req q = bytes_req(buf, tsr_rng_range(r, 0, 9999), tsr_rng_range(r, 1, 30000));
+  struct tsr_req q = fake_bytes(buf, tsr_rng_range(r, 0, 9999), tsr_rng_range(r, 1, 30000));
   q.xfer.box.extent[0] = tsr_rng_range(r, 1, q.xfer.box.size[0]);
   q.xfer.box.start[0] = (int64_t)tsr_rng_range(r, 0, 200) - 100;
   return q;
@@ -303,7 +291,7 @@ static void loads(const char *kind, const char *noc, const char *dram, const cha
   rig_open(&r, cores, dram, kind, noc, dma);
   for (uint32_t c = 0; c < cores; c++) {
     if (!(mask >> c & 1)) continue;
-    a[c].req = bytes_req(&r.buf[c], (uint64_t)c << 20, 64 * n);
+    a[c].req = fake_bytes(&r.buf[c], (uint64_t)c << 20, 64 * n);
     fake_chain(&r.f, &r.load[c], &a[c], 1, 0);
   }
   fake_run(&r.f);
@@ -419,8 +407,8 @@ static void directions_do_not_disturb_each_other(void **state) {
   enum { N = 3000 };
   struct rig r = {.cores = 0};
   rig_open(&r, 2, FAST_DRAM, "noc.mesh", "{y: 1, slices: 1, header: 0}", "{outstanding: 256}");
-  struct ask in = {.req = bytes_req(&r.buf[1], 0, 64 * N)},
-             out = {.req = bytes_req(&r.buf[1], 1 << 20, 64 * N)};
+  struct ask in = {.req = fake_bytes(&r.buf[1], 0, 64 * N)},
+             out = {.req = fake_bytes(&r.buf[1], 1 << 20, 64 * N)};
   fake_chain(&r.f, &r.load[1], &in, 1, 0);
   fake_chain(&r.f, &r.store[1], &out, 1, 0);
   fake_run(&r.f);
@@ -506,7 +494,7 @@ static void a_shared_load_ends_when_all_have_it(void **state) {
                   how ? "{size: 1MiB, width: 16B, ports: 1rw}" : FREE_SRAM, NULL, NULL, NULL);
       if (how == 2) (void)slow[0].ops->buffer->tile(slow[0].state, 200, 500, 500 * 16, 0, NULL);
       struct tsr_instance *others[] = {&slow[0], &slow[1], &r.buf[1]};
-      struct ask a = {.req = bytes_req(&r.buf[0], 0, 64 * N)};
+      struct ask a = {.req = fake_bytes(&r.buf[0], 0, 64 * N)};
       a.req.xfer.others = others;
       a.req.xfer.n_others = LEN(others);
       fake_chain(&r.f, &r.load[0], &a, 1, 0);
