@@ -19,7 +19,7 @@ static bool used(const struct tsr_op_info *i, enum tsri_col c) {
   case TSRI_COL_HEADS:
   case TSRI_COL_KV_HEADS:
   case TSRI_COL_CAUSAL: return i->cls == TSR_CLASS_ATTENTION;
-  case TSRI_COL_TABLE: return i->a == TSR_SHAPE_TN || i->b == TSR_SHAPE_TN;
+  case TSRI_COL_TABLE: return i->table;
   case TSRI_COL_EXPERTS: return i->experts;
   case TSRI_COL_EPS: return i->eps;
   case TSRI_COL_WITH: return i->b == TSR_SHAPE_WITH;

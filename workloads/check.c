@@ -146,10 +146,11 @@ static struct breach attention_breach(const struct tsr_op *op) {
 static struct breach attr_breach(const struct tsr_op *op) {
   const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
   const struct tsr_op_attr *t = &op->attr;
-  bool table = info->a == TSR_SHAPE_TN || info->b == TSR_SHAPE_TN;
   if (!info->uses_k && op->k != 1) return (struct breach){"K", "1, for it means nothing here"};
   if (info->cls == TSR_CLASS_ATTENTION) return attention_breach(op);
-  if (table && t->table == 0) return (struct breach){"table", "the rows of the table"};
+  if (info->table && t->table == 0)
+    return (struct breach){"table", info->a == TSR_SHAPE_MT ? "the columns of the table"
+                                                            : "the rows of the table"};
   if (info->eps && !(t->eps >= 0 && t->eps < 1))
     return (struct breach){"eps", "a number from 0 to below 1"};
   if (info->experts && (t->experts == 0 || op->k > t->experts))

@@ -10,21 +10,24 @@ enum { FLAG_ROWS = 1, FLAG_EPS = 2, FLAG_EXPERTS = 4, FLAG_STEP = 8 };
 #define USES_K(cls, a, b, c) \
   (HAS_MACS(cls) || (cls) == TSR_CLASS_WINDOW || HOLDS_K(a) || HOLDS_K(b) || HOLDS_K(c))
 
+#define HAS_TABLE(s) ((s) == TSR_SHAPE_TN || (s) == TSR_SHAPE_MT)
+
 static const struct tsr_op_info kinds[] = {
-#define OP(id, name, cls, weight, a, b, c, flags, doc) \
-  {name,                                               \
-   doc,                                                \
-   TSR_CLASS_##cls,                                    \
-   weight,                                             \
-   TSR_SHAPE_##a,                                      \
-   TSR_SHAPE_##b,                                      \
-   TSR_SHAPE_##c,                                      \
-   ((flags)&FLAG_ROWS) != 0,                           \
-   ((flags)&FLAG_EPS) != 0,                            \
-   ((flags)&FLAG_EXPERTS) != 0,                        \
-   ((flags)&FLAG_STEP) != 0,                           \
-   HAS_MACS(TSR_CLASS_##cls),                          \
-   USES_K(TSR_CLASS_##cls, TSR_SHAPE_##a, TSR_SHAPE_##b, TSR_SHAPE_##c)},
+#define OP(id, name, cls, weight, a, b, c, flags, doc)                   \
+  {name,                                                                 \
+   doc,                                                                  \
+   TSR_CLASS_##cls,                                                      \
+   weight,                                                               \
+   TSR_SHAPE_##a,                                                        \
+   TSR_SHAPE_##b,                                                        \
+   TSR_SHAPE_##c,                                                        \
+   ((flags)&FLAG_ROWS) != 0,                                             \
+   ((flags)&FLAG_EPS) != 0,                                              \
+   ((flags)&FLAG_EXPERTS) != 0,                                          \
+   ((flags)&FLAG_STEP) != 0,                                             \
+   HAS_MACS(TSR_CLASS_##cls),                                            \
+   USES_K(TSR_CLASS_##cls, TSR_SHAPE_##a, TSR_SHAPE_##b, TSR_SHAPE_##c), \
+   HAS_TABLE(TSR_SHAPE_##a) || HAS_TABLE(TSR_SHAPE_##b)},
 #include "workloads/op.def"
 #undef OP
 };
@@ -115,6 +118,7 @@ static bool shape_elems(const struct tsr_op *op, enum tsr_op_shape shape, enum t
     return tsri_elems_product(count / t->heads, t->kv_heads, n, k, &e) &&
            tsr_mul_u64(e, 2, out);
   case TSR_SHAPE_TN: return tsri_elems_product(t->table, n, count, 1, out);
+  case TSR_SHAPE_MT: return tsri_elems_product(t->table, m, count, 1, out);
   case TSR_SHAPE_MKN: return tsri_elems_product(m, k, n, count, out);
   case TSR_SHAPE_SRC: return tsri_elems_product(m / k, n, count, 1, out);
   case TSR_SHAPE_SHARED: return tsri_elems_product(m, n, 1, 1, out);

@@ -54,6 +54,7 @@ enum tsr_op_shape {
   TSR_SHAPE_IN,
   TSR_SHAPE_KV,
   TSR_SHAPE_TN,
+  TSR_SHAPE_MT,
   TSR_SHAPE_MKN,
   TSR_SHAPE_SRC,
   TSR_SHAPE_WITH,
@@ -71,6 +72,7 @@ struct tsr_op_info {
   bool step;     /* may be a step of an epilogue */
   bool has_macs; /* classes matmul, conv and attention */
   bool uses_k;   /* k is not always 1 */
+  bool table;    /* attr.table is used */
 };
 /* The row of a kind (static). */
 const struct tsr_op_info *tsr_op_kind_info(enum tsr_op_kind k);
@@ -100,7 +102,7 @@ struct tsr_op_attr {
   uint64_t heads, kv_heads; /* attention: count is a multiple of heads, heads of kv_heads;
                                head h reads the keys of kv head h / (heads / kv_heads) */
   bool causal;              /* attention: query i of m sees keys 0 .. i + n - m */
-  uint64_t table;           /* embedding, gather: rows of the table */
+  uint64_t table;           /* embedding, gather: rows of the table; gather_cols: its columns */
   uint64_t experts;         /* moe_gather, moe_scatter: how many the rows are sorted by */
   double eps;               /* layernorm, rmsnorm */
   enum tsr_with with;       /* kinds whose b has the shape WITH */

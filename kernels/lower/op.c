@@ -29,12 +29,15 @@ static const struct family *family_of(const struct tsr_op *op) {
       tsri_transpose_cut, tsri_transpose_lower, "tiles", {"count", "rows", "cols"}};
   static const struct family gather = {
       tsri_gather_cut, tsri_gather_lower, "gather", {"count", "rows", "cols"}};
+  static const struct family columns = {
+      tsri_columns_cut, tsri_columns_lower, "columns", {"count", "rows", "cols"}};
   static const struct family attention = {tsri_attention_cut,
                                           tsri_attention_lower,
                                           "attention",
                                           {"kv heads", "heads", "queries", "keys"}};
   if (op->kind == TSR_OP_TOPK) return &topk;
   if (op->kind == TSR_OP_TRANSPOSE) return &transpose;
+  if (op->kind == TSR_OP_GATHER_COLS) return &columns;
   switch (tsr_op_kind_info(op->kind)->cls) {
   case TSR_CLASS_ROWWISE: return &rows;
   case TSR_CLASS_ELEMENTWISE: return &each;
@@ -84,7 +87,7 @@ enum tsr_status tsr_lower_op_tensors(const struct tsr_op *op, const struct tsr_l
         elems[i], fmt[i], i == TSR_LOWER_OUT ? TSR_CONTENT_RESULT : TSR_CONTENT_DATA, 0};
   int index = op->kind == TSR_OP_EMBEDDING ? TSR_LOWER_A : TSR_LOWER_B;
   if (op->kind == TSR_OP_EMBEDDING || op->kind == TSR_OP_GATHER ||
-      op->kind == TSR_OP_MOE_GATHER)
+      op->kind == TSR_OP_GATHER_COLS || op->kind == TSR_OP_MOE_GATHER)
     t[index] = (struct tsr_lower_tensor){elems[index], TSR_LOWER_FMT_INT32, TSR_CONTENT_INDEX,
                                          op->kind == TSR_OP_MOE_GATHER ? op->m / op->k
                                                                        : op->attr.table};

@@ -77,6 +77,10 @@ void tsri_transpose_lower(struct tsri_emit *e, uint64_t core);
 enum tsr_status tsri_gather_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
                                 uint64_t cores, struct tsr_lower_cut *cut, struct tsr_err *err);
 void tsri_gather_lower(struct tsri_emit *e, uint64_t core);
+enum tsr_status tsri_columns_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
+                                 uint64_t cores, struct tsr_lower_cut *cut,
+                                 struct tsr_err *err);
+void tsri_columns_lower(struct tsri_emit *e, uint64_t core);
 enum tsr_status tsri_attention_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
                                    uint64_t cores, struct tsr_lower_cut *cut,
                                    struct tsr_err *err);

@@ -27,6 +27,8 @@ struct tile_own {
   char scale[TSR_PARAM_TEXT_MAX];
   uint64_t rate[17], other, promote, group;
   bool dequant;
+  double outliers;
+  char outlier[TSR_PARAM_TEXT_MAX];
 };
 struct sram_own {
   bool unified;
@@ -125,6 +127,8 @@ static const struct tsr_param tile_rows[] = {
     TEXT_ROW("formats.acc", tile_own, acc, "fp32", "format of the accumulator"),
     TEXT_ROW("formats.out", tile_own, out, "fp16", "format of results in memory"),
     TEXT_ROW("formats.scale", tile_own, scale, "fp16", "format of the weights' scales"),
+    TEXT_ROW("formats.outlier", tile_own, outlier, "fp16",
+             "format in which outliers of activations are multiplied"),
     COUNT_ROW("promote", tile_own, promote, 0, 1u << 30, "0",
               "products along k after which the vector unit adds the tile's sum to one in "
               "fp32; 0: never"),
@@ -141,6 +145,16 @@ static const struct tsr_param tile_rows[] = {
         "group", tile_own, group, 0, 1u << 30, "0",
         "products along k that share a scale of the weights, one for each column: the "
         "vector unit multiplies their sum by it and adds that to one in fp32; 0: no scales"),
+    {.key = "outliers",
+     .type = TSR_PARAM_REAL,
+     .rlow = 0,
+     .rhigh = 0.5,
+     .def = "0",
+     .offset = offsetof(struct tile_own, outliers),
+     .uncertainty = "exact",
+     .doc = "part of the columns of k that are outliers of narrower activations: gathered, and "
+            "multiplied in tile.formats.outlier; 0: none",
+     .src = "SRC:dettmers2022"},
     {.key = "mma",
      .type = TSR_PARAM_TEXT,
      .def = "",
@@ -596,6 +610,8 @@ static enum tsr_status expand(struct reading *r) {
   m->promote = tile->promote;
   m->group = tile->group;
   m->dequant = tile->dequant;
+  m->outliers = tile->outliers;
+  memcpy(m->format_outlier, tile->outlier, sizeof m->format_outlier);
   memcpy(m->format_scale, tile->scale, sizeof m->format_scale);
   const struct noc_own *noc = own_of(r, SEC_NOC);
   m->multicast = noc->kind && noc->multicast;

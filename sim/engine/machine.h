@@ -63,10 +63,12 @@ struct tsr_machine {
   enum tsr_split_kind split; /* how a layer's cores divide it */
   enum tsr_attention attention;
   enum tsr_epilogue epilogue;
-  bool multicast; /* a load may bring the same bytes to all cores of a layer */
-  bool unified;   /* scratchpads b and c are parts of a: their own instances are idle */
-  bool dequant;   /* weights are converted to the format of activations before they multiply */
-  uint64_t group; /* products along k that share a scale of the weights, 0: none do */
+  bool multicast;  /* a load may bring the same bytes to all cores of a layer */
+  bool unified;    /* scratchpads b and c are parts of a: their own instances are idle */
+  bool dequant;    /* weights are converted to the format of activations before they multiply */
+  uint64_t group;  /* products along k that share a scale of the weights, 0: none do */
+  double outliers; /* part of the columns of k that are multiplied apart, in … */
+  char format_outlier[TSR_PARAM_TEXT_MAX];
   char format_scale[TSR_PARAM_TEXT_MAX];
   uint64_t promote; /* products along k between promotions, 0: none */
   size_t n_rates;   /* formats the tile executes, products per element and cycle */

@@ -472,6 +472,33 @@ static enum tsr_status gather_values(struct work *w, struct tsr_err *err) {
   return TSR_OK;
 }
 
+static enum tsr_status columns_values(struct work *w, struct tsr_err *err) {
+  const struct tsri_op_data *d = w->d;
+  const struct tsr_op *op = d->l->op;
+  const struct tsr_format *fa = d->format[TSR_LOWER_A], *fd = d->format[TSR_LOWER_OUT];
+  uint64_t n = op->n, table = op->attr.table;
+  size_t bytes = tsr_gemm_code_bytes(fa);
+  char *row = codes_room(w, fa, table), *some = codes_room(w, fa, n);
+  void *want = codes_room(w, fd, n);
+  double *x = room(w, table, sizeof *x), *y = room(w, n, sizeof *y);
+  uint32_t *list = room(w, n, sizeof *list);
+  uint64_t *place = room(w, n, sizeof *place);
+  if (w->failed) return tsr_err_nomem(err);
+  for (uint64_t i = 0; i < op->m * op->count; i++) {
+    fetch(w, TSR_LOWER_B, i / op->m * n, n, list);
+    fetch(w, TSR_LOWER_A, i * table, table, row);
+    decode(fa, row, table, x);
+    for (uint64_t j = 0; j < n; j++) {
+      place[j] = list[j];
+      memcpy(some + j * bytes, row + list[j] * bytes, bytes);
+    }
+    window_of(TSR_VEC_POOLMAX, some, fa, 1, n, 0, want, fd); /* of one element: itself */
+    TSR_CHECK(tsr_ref_gather(x, table, 1, place, NULL, n, 1, y));
+    result(w, TSR_LOWER_OUT, i * n, n, want, y);
+  }
+  return TSR_OK;
+}
+
 /* ---- attention ---- */
 
 struct heads {
@@ -688,6 +715,8 @@ enum tsr_status tsri_op_values(const struct tsri_op_data *d, tsri_op_result_fn *
     st = topk_values(&w, err);
   else if (kind == TSR_OP_TRANSPOSE)
     st = transpose_values(&w, err);
+  else if (kind == TSR_OP_GATHER_COLS)
+    st = columns_values(&w, err);
   else if (cls == TSR_CLASS_WINDOW)
     st = window_values(&w, err);
   else if (cls == TSR_CLASS_GATHER)

@@ -554,6 +554,8 @@ static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_
                                     struct tsr_err *err) {
   enum tsr_status st =
       o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
+  for (size_t t = 0; !st && o->workload && t < p->n_tenants; t++)
+    st = tsri_outliers_split(p->machine, p->tenants[t].graph, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);

@@ -28,6 +28,9 @@ enum tsr_status tsri_program_place(struct tsr_run_plan *p, struct tsr_err *err);
 /* Its tensors in the image: what it loads holds drawn values, what it only stores none. */
 enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_values *values,
                                      uint64_t seed, struct tsr_err *err);
+/* Multiplies outlier columns of activations apart; see outliers.c. */
+enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_graph *g,
+                                    struct tsr_err *err);
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 

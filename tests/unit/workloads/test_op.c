@@ -61,6 +61,7 @@ static const struct {
     {"op:embedding:table=100000,n=64,m=2048", 2048, 64, 1, 1, 0, 2048, 6400000, 131072},
     {"op:embedding:table=1000,n=64,m=32,k=20,count=3", 32, 64, 20, 3, 0, 1920, 192000, 6144},
     {"op:gather:table=729,m=351,n=1,count=2", 351, 1, 1, 2, 0, 1458, 702, 702},
+    {"op:gather_cols:table=729,m=351,n=5,count=2", 351, 5, 1, 2, 0, 511758, 10, 3510},
     {"op:moe_gather:m=256,n=512,k=2,experts=8", 256, 512, 2, 1, 0, 65536, 256, 131072},
     {"op:moe_scatter:m=128,n=512,k=2,experts=8", 128, 512, 2, 1, 0, 131072, 256, 65536},
     {"op:copy:m=4,n=5", 4, 5, 1, 1, 0, 20, 0, 20},
@@ -104,7 +105,7 @@ static void every_kind_has_a_spelling(void **state) {
     const struct tsr_op_info *info = tsr_op_kind_info((enum tsr_op_kind)k);
     const char *keys = by_class[info->cls].keys, *more = "";
     assert_int_equal(by_class[info->cls].cls, info->cls);
-    if (info->a == TSR_SHAPE_TN || info->b == TSR_SHAPE_TN) more = ",table=9";
+    if (info->table) more = ",table=9";
     if (info->experts) more = ",experts=4";
     if (k == TSR_OP_TOPK) more = ",k=3";
     if (k == TSR_OP_MAXPOOL || k == TSR_OP_AVGPOOL) more = ",window=2";
@@ -174,6 +175,7 @@ static const struct {
     {"op:attention:s=4,d=2,heads=4,kv_heads=2", 4, 12, 32, 96},
     {"op:embedding:m=4,n=5,table=9", 12, 1, 45, 45},
     {"op:gather:m=4,n=5,table=9", 4, 3, 4, 12},
+    {"op:gather_cols:m=4,n=5,table=9", 12, 1, 5, 5},
     {"op:moe_gather:m=4,n=5,k=2,experts=2", 12, 1, 4, 12},
     {"op:moe_scatter:m=4,n=5,k=2,experts=2", 12, 1, 8, 24},
     {"op:transpose:m=4,n=5", 4, 3, 0, 0},
@@ -436,6 +438,7 @@ static const struct {
     {"op:attention:s=4,d=2,causal=yes", 29, "causal; expected 0 or 1, got 'yes'"},
     {"op:attention:s=4,d=2,heads=0", 28, "heads is zero"},
     {"op:embedding:m=4,n=5", 4, "table of op embedding; expected the rows of the table"},
+    {"op:gather_cols:m=4,n=5", 4, "table of op gather_cols; expected the columns of the table"},
     {"op:moe_gather:m=4,n=5,k=2", 4, "experts of op moe_gather"},
     {"op:moe_gather:m=4,n=5,k=3,experts=2", 35, "at least the K experts of a token"},
     {"op:moe_gather:m=5,n=5,k=2,experts=2", 17, "K rows for each token"},
