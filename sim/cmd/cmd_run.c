@@ -143,10 +143,10 @@ static enum tsr_status parts_text(struct tsr_store *s, uint64_t run, struct tsr_
       s,
       "SELECT tensor, max(norm_err), name FROM v_numeric WHERE run = ?1 AND tensor IN "
       "('quantisation', 'accumulation', 'rounding', 'unquantised') GROUP BY tensor "
-      "ORDER BY min(seq)",
+      "ORDER BY seq",
       &q, err);
   if (st) return st;
-  tsr_query_bind_u64(q, 1, run);
+  tsr_query_bind_u64(q, 1, run); /* bare columns are those of the one maximum */
   bool row;
   for (int n = 0; !(st = tsr_query_step(q, &row, err)) && row; n++) {
     bool whole = !strcmp(tsr_query_text(q, 0), "unquantised");

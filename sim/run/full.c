@@ -41,9 +41,10 @@ struct block {
   bool *subnormal; /* a row of A, a column of B */
 };
 
-/* What whole layers share: tables of drawn values, of the formats used last. */
+/* What whole layers share: tables of drawn values, one for each format. */
 struct tables {
-  struct tsr_draw_table *a, *b;
+  struct tsr_draw_table **list; /* owned, as what it holds */
+  size_t n, cap;
 };
 
 struct full { /* a layer at work */
@@ -63,7 +64,8 @@ struct full { /* a layer at work */
   const uint8_t *out, *acc;              /* what the program left: codes in the image */
   uint64_t wrong, wrong_row, wrong_col, wrong_got, wrong_want;
   struct tables *tables;
-  uint64_t run;         /* elements of A that lie side by side along k */
+  struct tsr_draw_table *draw_a, *draw_b; /* of them */
+  uint64_t run;                           /* elements of A that lie side by side along k */
   bool *subnormal_code; /* of A's format, by code; NULL: it has none that is drawn */
   bool *subnormal_b;
   struct tsr_exact_plan plan;
@@ -81,12 +83,18 @@ struct tsri_full {
 
 /* ---- tables ---- */
 
-static enum tsr_status table_for(struct tsr_draw_table **t, const struct tsr_format *f,
-                                 struct tsr_err *err) {
-  if (*t && tsr_draw_table_format(*t) == f) return TSR_OK;
-  tsr_draw_table_destroy(*t);
-  *t = NULL;
-  return tsr_draw_table_create(f, t, err);
+static enum tsr_status table_for(struct tables *t, const struct tsr_format *f,
+                                 struct tsr_draw_table **out, struct tsr_err *err) {
+  for (size_t i = 0; i < t->n; i++)
+    if (tsr_draw_table_format(t->list[i]) == f) {
+      *out = t->list[i];
+      return TSR_OK;
+    }
+  if (!tsr_mem_grow((void **)&t->list, &t->cap, t->n + 1, sizeof(struct tsr_draw_table *)))
+    return tsr_err_nomem(err);
+  enum tsr_status st = tsr_draw_table_create(f, &t->list[t->n], err);
+  if (!st) *out = t->list[t->n++];
+  return st;
 }
 
 /* Which codes are subnormal; *out stays NULL where a format has more than 16 bits:
@@ -166,8 +174,8 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
     return tsr_err_nomem(err);
   const struct tsr_op *op = o->l->op;
   f->run = op->has_conv ? op->conv.in_c / op->conv.groups : o->k;
-  enum tsr_status st = table_for(&f->tables->a, o->a, err);
-  if (!st) st = table_for(&f->tables->b, o->b, err);
+  enum tsr_status st = table_for(f->tables, o->a, &f->draw_a, err);
+  if (!st) st = table_for(f->tables, o->b, &f->draw_b, err);
   if (!st) st = plan_layer(f, err);
   if (st) return st;
   for (int p = 0; p < PARTS; p++) tsr_check_init(&f->check[p], p == ACC ? o->sum : o->shown);
@@ -196,7 +204,7 @@ static void close_layer(struct full *f) {
 static void draw_a(struct full *f) {
   uint64_t n, b, c;
   TSR_CHECK(tsr_op_elems(f->o.l->op, &n, &b, &c));
-  tsr_draw_normal_many(f->tables->a, f->o.seed, tsri_operand_stream(&f->o, TSRI_TENSOR_A), 0, n,
+  tsr_draw_normal_many(f->draw_a, f->o.seed, tsri_operand_stream(&f->o, TSRI_TENSOR_A), 0, n,
                        f->tensor.codes, f->tensor.from);
 }
 
@@ -220,8 +228,7 @@ static void draw_b(struct full *f, uint8_t *to) {
   TSR_CHECK(tsr_op_elems(f->o.l->op, &a, &n, &c));
   for (uint64_t at = 0; at < n; at += piece) {
     uint64_t many = tsr_min_u64(piece, n - at);
-    tsr_draw_normal_many(f->tables->b, f->o.seed, stream, at, many, f->panel.codes,
-                         f->panel.from);
+    tsr_draw_normal_many(f->draw_b, f->o.seed, stream, at, many, f->panel.codes, f->panel.from);
     put_codes(&f->panel, many, elem, to + at * elem);
   }
 }
@@ -245,7 +252,7 @@ static void draw_panel(struct full *f, uint64_t group, uint64_t col, uint64_t n)
   memset(f->panel.subnormal, 0, n * sizeof *f->panel.subnormal);
   for (uint64_t k = 0; k < f->o.k; k++) {
     char *row = (char *)f->panel.codes + k * n * f->panel.bytes;
-    tsr_draw_normal_many(f->tables->b, f->o.seed, stream,
+    tsr_draw_normal_many(f->draw_b, f->o.seed, stream,
                          tsri_operand_b_index(&f->o, group, k, col), n, row,
                          f->panel.from + k * n);
     for (uint64_t j = 0; f->subnormal_b && j < n; j++)
@@ -515,8 +522,8 @@ void tsri_full_destroy(struct tsri_full *f) {
   if (!f) return;
   for (size_t i = 0; i < f->plan->n_layers; i++)
     if (f->layer[i]) close_layer(f->layer[i]);
-  tsr_draw_table_destroy(f->tables.a);
-  tsr_draw_table_destroy(f->tables.b);
+  for (size_t i = 0; i < f->tables.n; i++) tsr_draw_table_destroy(f->tables.list[i]);
+  tsr_mem_free(f->tables.list);
   tsr_mem_free(f->layer);
   tsr_mem_free(f);
 }

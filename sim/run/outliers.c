@@ -172,11 +172,21 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
     tsr_err_hint(err, "it stands in tile.formats.outlier");
     return st;
   }
+  if (wide.is_int)
+    return tsr_err_set(err, TSR_INPUT,
+                       "tile.formats.outlier is %s; expected a floating-point format",
+                       m->format_outlier);
   x.ops = tsr_arena_array(g->arena, g->n_ops * (1 + PARTS), sizeof *x.ops);
   x.at = tsr_arena_array(g->arena, g->n_ops, sizeof *x.at);
   if (!x.ops || !x.at) return tsr_err_nomem(err);
   for (size_t i = 0; !st && i < g->n_ops; i++) st = copy(&x, &g->ops[i], err);
   if (st) return st;
+  if (x.n == g->n_ops)
+    tsr_err_warn(
+        err, NULL,
+        "tile.outliers: no matmul of '%s' has weights, more than one k and activations "
+        "in fewer bits than %s; nothing is gathered",
+        g->name, m->format_outlier);
   g->ops = x.ops;
   g->n_ops = x.n;
   return TSR_OK;

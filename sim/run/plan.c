@@ -128,11 +128,11 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
   uint64_t rate = tsr_machine_rate(m, l->format_a, mm_b, l->format_acc, l->format_out, false);
   if (!rate)
     return tsr_err_set(err, TSR_INPUT,
-                       "the tile does not execute %s by %s into %s, out as %s; expected "
-                       "tile.rates.%s and tile.rates.%s equal and above 0, or a rule of "
-                       "tile.rates.rules",
-                       l->format_a, l->format_b, l->format_acc, l->format_out, l->format_a,
-                       l->format_b);
+                       "layer '%s': the tile does not execute %s by %s into %s, out as %s; "
+                       "expected tile.rates.%s and tile.rates.%s equal and above 0, or a rule "
+                       "of tile.rates.rules",
+                       op->name, l->format_a, l->format_b, l->format_acc, l->format_out,
+                       l->format_a, l->format_b);
   if (m->group && tsr_op_b_is_weight(op)) return choose_scales(p, l, (uint32_t)rate, err);
   if (m->promote && (l->acc->is_int || l->acc->exp_bits > 8 || l->acc->man_bits > 23))
     return tsr_err_set(

@@ -175,6 +175,24 @@ static void gathers_and_the_second_product_take_their_time(void **state) {
   }
 }
 
+/* Layers of several formats at work at once are drawn and compared each in its own. */
+static void values_hold_beside_each_other(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *workload, *sets[8];
+  } rows[] = {
+      {"mesh-16", "gemm:64x64x256@0-7 + gemm:64x64x256@8-15", {INT8, "tile.outliers=0.01"}},
+      {"dot-4x4",
+       "transformer-block",
+       {INT8, "tile.outliers=0.01", "tile.formats.outlier=bf16"}}};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct ran r;
+    ran_make(&r, rows[i].arch, rows[i].workload, rows[i].sets, TSR_NUMERICS_FULL);
+    assert_true(ran_number(&r, "SELECT sum(checked_elems) FROM v_numeric WHERE seq = 0") > 0);
+    ran_fini(&r);
+  }
+}
+
 static void results_of_integers_are_refused(void **state) {
   (void)state;
   static const char *const sets[] = {"tile.formats.a=int8",    "tile.formats.b=int8",
@@ -182,9 +200,13 @@ static void results_of_integers_are_refused(void **state) {
                                      "tile.outliers=0.01",     NULL};
   static const char *const odd[] = {INT8, "tile.outliers=0.01", "tile.formats.outlier=e9m99",
                                     NULL};
+  static const char *const whole[] = {INT8, "tile.outliers=0.01", "tile.formats.outlier=int16",
+                                      NULL};
   static const struct {
     const char *const *sets, *expected;
-  } rows[] = {{sets, "expected a floating-point format"}, {odd, "e9m99"}};
+  } rows[] = {{sets, "expected a floating-point format"},
+              {odd, "e9m99"},
+              {whole, "tile.formats.outlier is int16"}};
   for (size_t i = 0; i < LEN(rows); i++) {
     struct ran r;
     struct tsr_err err = TSR_ERR_INIT;
@@ -203,6 +225,7 @@ int main(void) {
       cmocka_unit_test(a_matmul_becomes_four_operators),
       cmocka_unit_test(what_needs_no_outliers_stays_as_it_is),
       cmocka_unit_test(gathers_and_the_second_product_take_their_time),
+      cmocka_unit_test(values_hold_beside_each_other),
       cmocka_unit_test(results_of_integers_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
