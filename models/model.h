@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "models/visit.h"
 #include "sim/base/err.h"
 #include "sim/config/param.h"
 
@@ -317,6 +318,12 @@ struct tsr_component {
   enum tsr_status (*init)(void *state, const void *params, const struct tsr_wiring *w,
                           struct tsr_err *err);
   void (*fini)(void *state); /* may be NULL */
+  /* Everything that it does depends on (models/visit.h), counters of kind SUM apart; NULL: its
+   * state never repeats. */
+  void (*visit)(void *state, struct tsr_visit *v);
+  /* Nothing is in flight, and nobody asks about what was: what comes meets it as it was built,
+   * sums apart; may be NULL. */
+  void (*rest)(void *state);
   /* One of these, by role. */
   const struct tsr_memory_ops *memory;
   const struct tsr_buffer_ops *buffer;

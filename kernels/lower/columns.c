@@ -26,10 +26,14 @@ static uint64_t room_of(const struct tsr_lower_at *at) {
 enum tsr_status tsri_columns_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
                                  uint64_t cores, struct tsr_lower_cut *cut,
                                  struct tsr_err *err) {
-  uint64_t room = room_of(at), list = at->slot_bytes[TSR_BUF_B] / sizeof(int32_t);
-  if (!room || !list)
-    return tsri_no_fit(op, "one element and its index", sizeof(int32_t), 0,
-                       list ? "a or c" : "b", err);
+  static const char *const name[] = {"a", "b", "c"};
+  const uint64_t one[] = {at->bytes[TSR_LOWER_FMT_A], at->bytes[TSR_LOWER_FMT_INT32],
+                          at->bytes[TSR_LOWER_FMT_OUT]};
+  for (int b = 0; b < 3; b++)
+    if (one[b] > at->slot_bytes[b])
+      return tsri_no_fit(op, b == TSR_BUF_B ? "an index" : "an element", one[b],
+                         at->slot_bytes[b], name[b], err);
+  uint64_t room = room_of(at), list = at->slot_bytes[TSR_BUF_B] / one[TSR_BUF_B];
   cut->size[0] = op->count;
   cut->size[1] = op->m;
   cut->size[2] = op->n;

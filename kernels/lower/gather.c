@@ -52,14 +52,36 @@ static uint64_t result_bytes(const struct tsr_lower_at *at, uint64_t tm, uint64_
   return tsri_align(tm * tn * at->bytes[TSR_LOWER_FMT_OUT]);
 }
 
+/* Bytes of a tile in a buffer of each scratchpad. */
+static void need(const struct gather *x, const struct tsr_lower_at *at, uint64_t tm,
+                 uint64_t tn, uint64_t bytes[3]) {
+  bytes[TSR_BUF_A] = tm * x->k * tn * at->bytes[x->fmt];
+  bytes[TSR_BUF_B] =
+      list_bytes(x, at, tm) + (x->weights ? tm * x->k * at->bytes[TSR_LOWER_FMT_B] : 0);
+  bytes[TSR_BUF_C] = result_bytes(at, tm, tn) +
+                     tsr_ceil_div(product_bytes(x, at, tm, tn), at->slots[TSR_BUF_C]);
+}
+
 static bool fits(const struct gather *x, const struct tsr_lower_at *at, uint64_t tm,
                  uint64_t tn) {
-  uint64_t b =
-      list_bytes(x, at, tm) + (x->weights ? tm * x->k * at->bytes[TSR_LOWER_FMT_B] : 0);
-  uint64_t c = at->slots[TSR_BUF_C] * result_bytes(at, tm, tn) + product_bytes(x, at, tm, tn);
-  return tm * x->k * tn * at->bytes[x->fmt] <= at->slot_bytes[TSR_BUF_A] &&
-         b <= at->slot_bytes[TSR_BUF_B] &&
-         c <= at->slots[TSR_BUF_C] * at->slot_bytes[TSR_BUF_C];
+  uint64_t bytes[3];
+  need(x, at, tm, tn, bytes);
+  bool ok = true;
+  for (int b = 0; b < 3; b++) ok = ok && bytes[b] <= at->slot_bytes[b];
+  return ok;
+}
+
+/* Which scratchpad is too small for one element of one result. */
+static enum tsr_status no_fit(const struct tsr_op *op, const struct gather *x,
+                              const struct tsr_lower_at *at, struct tsr_err *err) {
+  static const char *const what[] = {"one element of the rows that a result is made of",
+                                     "the list of a row's indices", "one element of a result"};
+  static const char *const name[] = {"a", "b", "c"};
+  uint64_t bytes[3];
+  int b = 0;
+  need(x, at, 1, 1, bytes);
+  while (b < 2 && bytes[b] <= at->slot_bytes[b]) b++;
+  return tsri_no_fit(op, what[b], bytes[b], at->slot_bytes[b], name[b], err);
 }
 
 /* Whole tiles of rows: the largest divisor of m that fits, where groups follow each other. */
@@ -89,9 +111,7 @@ enum tsr_status tsri_gather_cut(const struct tsr_op *op, const struct tsr_lower_
     cut->parts = cut->parts == 1 && round > 1 ? round : cut->parts + round;
     tn = tsr_ceil_div(op->n, cut->parts);
   }
-  if (!fits(&x, at, 1, tn))
-    return tsri_no_fit(op, "one element of the rows that a result is made of",
-                       x.k * at->bytes[x.fmt], at->slot_bytes[TSR_BUF_A], "a", err);
+  if (!fits(&x, at, 1, tn)) return no_fit(op, &x, at, err);
   cut->tile[0] = 1;
   cut->tile[1] = rows_of(&x, at, m, tn, groups);
   cut->tile[2] = tn;

@@ -17,6 +17,16 @@ enum { LIST_MAX = 96 };
 struct axis3 { /* tile sizes of the three axes of m or k */
   uint64_t v[3];
 };
+/* What an entry of a list comes to: tiles, and folds of the array over all of them. */
+struct steps {
+  double tiles, folds;
+};
+/* A tiling that fits, as places in the lists, and its figures. */
+struct tiling {
+  int g, k, n, m;
+  bool m_outer;
+  double compute, cost, bytes;
+};
 struct search {
   const struct tsr_shape *s;
   const struct tsr_target *t;
@@ -24,11 +34,11 @@ struct search {
   struct axis3 m[LIST_MAX], k[LIST_MAX];
   uint64_t n[LIST_MAX], g[LIST_MAX];
   int n_m, n_k, n_n, n_g;
-  bool found, choosing, chosen;   /* choosing: the second pass */
+  struct steps m_steps[LIST_MAX], k_steps[LIST_MAX], n_steps[LIST_MAX], g_steps[LIST_MAX];
   double best_compute, best_cost; /* of the fastest tiling */
-  double cost, bytes;             /* of the chosen one */
-  uint64_t best[TSR_AXIS_COUNT];
-  bool best_m_outer;
+  struct tiling *kept;            /* owned; the fastest, and what is not much slower */
+  size_t n_kept, cap_kept;
+  bool failed;       /* out of memory */
   uint64_t least[3]; /* bytes of the smallest tile tried, for the message */
 };
 
@@ -156,19 +166,19 @@ static double dot_cycles(const struct search *q, const uint64_t *tile) {
   else
     m = tsr_ceil_div(tsr_ceil_div(m, t->tiles), t->rows) * t->rows;
   double steps = 1;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) TSR_CHECK(tile[x]); /* none is empty */
   for (int x = 0; x < TSR_AXIS_COUNT; x++) steps *= (double)tsr_ceil_div(z[x], tile[x]);
   return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate) + (double)t->skew;
 }
 
-static double compute_cycles(const struct search *q, const uint64_t *tile) {
+static double compute_cycles(const struct search *q, const uint64_t *tile,
+                             const struct tiling *x) {
   const struct tsr_target *t = q->t;
   const uint64_t *z = q->s->size;
   double skew = (double)t->skew, R = (double)t->rows;
   double g = (double)z[TSR_AXIS_G], M = (double)q->M, N = (double)z[TSR_AXIS_N];
-  double k_tiles = promotes(q) ? sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], 0) : 1;
-  double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], array_span(t, TSR_AXIS_OW));
-  double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], array_span(t, TSR_AXIS_C));
-  double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, array_span(t, TSR_AXIS_N));
+  double k_tiles = promotes(q) ? q->k_steps[x->k].tiles : 1;
+  double m = q->m_steps[x->m].folds, k = q->k_steps[x->k].folds, n = q->n_steps[x->n].folds;
   double folds, stream;
   switch (t->flow) {
   case TSR_FLOW_DOT: return dot_cycles(q, tile);
@@ -185,6 +195,22 @@ static double compute_cycles(const struct search *q, const uint64_t *tile) {
   if (!t->preload) return stream + folds * (R + skew);
   double each = stream / folds;
   return folds * (each > R ? each : R) + R + skew;
+}
+
+static void list_steps(struct search *q) {
+  const uint64_t *z = q->s->size;
+  const uint64_t rows = array_span(q->t, TSR_AXIS_OW), depth = array_span(q->t, TSR_AXIS_C),
+                 cols = array_span(q->t, TSR_AXIS_N);
+  for (int i = 0; i < q->n_m; i++)
+    q->m_steps[i] = (struct steps){sum_ceil3(&z[TSR_AXIS_B], q->m[i].v, 0),
+                                   sum_ceil3(&z[TSR_AXIS_B], q->m[i].v, rows)};
+  for (int i = 0; i < q->n_k; i++)
+    q->k_steps[i] = (struct steps){sum_ceil3(&z[TSR_AXIS_KH], q->k[i].v, 0),
+                                   sum_ceil3(&z[TSR_AXIS_KH], q->k[i].v, depth)};
+  for (int i = 0; i < q->n_n; i++)
+    q->n_steps[i] = (struct steps){sum_ceil(z[TSR_AXIS_N], q->n[i], 1, 0),
+                                   sum_ceil(z[TSR_AXIS_N], q->n[i], 1, cols)};
+  for (int i = 0; i < q->n_g; i++) q->g_steps[i].tiles = sum_ceil(z[TSR_AXIS_G], q->g[i], 1, 0);
 }
 
 /* DRAM bytes of a run of `bytes` contiguous ones, in whole bursts. */
@@ -223,22 +249,25 @@ struct counts {
   double results; /* tiles of c */
 };
 
-static struct counts count(const struct search *q, const uint64_t *tile, bool m_outer) {
-  const uint64_t *z = q->s->size;
-  struct counts c;
-  tile_traffic(q, tile, c.each);
-  double g = sum_ceil(z[TSR_AXIS_G], tile[TSR_AXIS_G], 1, 0);
-  double m = sum_ceil3(&z[TSR_AXIS_B], &tile[TSR_AXIS_B], 0);
-  double k = sum_ceil3(&z[TSR_AXIS_KH], &tile[TSR_AXIS_KH], 0);
-  double n = sum_ceil(z[TSR_AXIS_N], tile[TSR_AXIS_N], 1, 0);
+static struct counts count(const struct search *q, const struct tiling *x,
+                           const double each[3]) {
+  struct counts c = {.each = {each[0], each[1], each[2]}};
+  double g = q->g_steps[x->g].tiles, m = q->m_steps[x->m].tiles, k = q->k_steps[x->k].tiles,
+         n = q->n_steps[x->n].tiles;
   bool k_cut = k > 1;
   /* An operand is loaded once per step of the loops around and at its own. */
-  double a_times = g * m * k * (k_cut || (!m_outer && m > 1) ? n : 1);
-  double b_times = g * n * k * (k_cut || (m_outer && n > 1) ? m : 1);
+  double a_times = g * m * k * (k_cut || (!x->m_outer && m > 1) ? n : 1);
+  double b_times = g * n * k * (k_cut || (x->m_outer && n > 1) ? m : 1);
   c.results = g * m * n;
   c.steps = c.results * k;
   c.bytes = c.each[0] * a_times + c.each[1] * b_times + c.each[2] * c.results;
   return c;
+}
+
+/* Whether the order of the loops over m and n makes a difference. */
+static bool has_orders(const struct search *q, const struct tiling *x) {
+  return q->k_steps[x->k].tiles <= 1 && q->m_steps[x->m].tiles > 1 &&
+         q->n_steps[x->n].tiles > 1;
 }
 
 /* Time of n overlapped steps of work and transfer over `slots` buffers, without the
@@ -280,39 +309,58 @@ static bool pays_by_fold(const struct tsr_target *t) {
   return t->flow == TSR_FLOW_OS || !t->preload;
 }
 
+/* How much slower than the fastest a tiling may be that moves fewer bytes. */
+static const double SLACK = 1.01;
+
 /* Without preload every fold pays its fill and drain: only tilings of the fewest
- * folds count, whatever they cost.  First pass: the fastest. */
-static void note_fastest(struct search *q, double compute, double cost) {
-  bool by_folds = pays_by_fold(q->t);
-  if (q->found && by_folds && compute > q->best_compute) return;
-  if (q->found && !(by_folds && compute < q->best_compute) && cost >= q->best_cost) return;
-  q->found = true;
-  q->best_compute = compute;
-  q->best_cost = cost;
+ * folds count, whatever they cost.  Whether a tiling of at least so much may be chosen. */
+static bool may(const struct search *q, double compute, double cost) {
+  if (!q->n_kept) return true;
+  if (!pays_by_fold(q->t)) return cost <= q->best_cost * SLACK;
+  if (compute != q->best_compute) return compute < q->best_compute;
+  return cost <= q->best_cost * SLACK;
 }
 
-/* Second pass: of the tilings within a hundredth of the fastest, the one that moves
- * the fewest bytes; of those the fastest. */
-static void choose(struct search *q, const uint64_t *tile, bool m_outer, double compute,
-                   double cost, double bytes) {
-  bool by_folds = pays_by_fold(q->t);
-  if (by_folds && compute > q->best_compute) return;
-  if (cost > q->best_cost * 1.01) return;
-  if (q->chosen && (bytes > q->bytes || (bytes == q->bytes && cost >= q->cost))) return;
-  q->chosen = true;
-  q->cost = cost;
-  q->bytes = bytes;
-  q->best_m_outer = m_outer;
-  for (int x = 0; x < TSR_AXIS_COUNT; x++) q->best[x] = tile[x];
+static void keep(struct search *q, const struct tiling *x) {
+  if (!may(q, x->compute, x->cost)) return;
+  bool fewer = pays_by_fold(q->t) && q->n_kept && x->compute < q->best_compute;
+  if (!q->n_kept || fewer || x->cost < q->best_cost) {
+    q->best_compute = x->compute;
+    q->best_cost = x->cost;
+  }
+  if (!tsr_mem_grow((void **)&q->kept, &q->cap_kept, q->n_kept + 1, sizeof *q->kept)) {
+    q->failed = true;
+    return;
+  }
+  q->kept[q->n_kept++] = *x;
 }
 
-static void try_one(struct search *q, const uint64_t *tile, bool m_outer) {
-  struct counts c = count(q, tile, m_outer);
-  double compute = compute_cycles(q, tile), cost = cost_of(q, compute, &c);
-  if (q->choosing)
-    choose(q, tile, m_outer, compute, cost, c.bytes);
-  else
-    note_fastest(q, compute, cost);
+/* Of the tilings within a hundredth of the fastest, the one that moves the fewest bytes; of
+ * those the fastest. */
+static const struct tiling *choose(const struct search *q) {
+  const struct tiling *best = NULL;
+  for (size_t i = 0; i < q->n_kept; i++) {
+    const struct tiling *x = &q->kept[i];
+    if (!may(q, x->compute, x->cost)) continue;
+    if (best && (x->bytes > best->bytes || (x->bytes == best->bytes && x->cost >= best->cost)))
+      continue;
+    best = x;
+  }
+  return best;
+}
+
+static void try_one(struct search *q, const uint64_t *tile, struct tiling x) {
+  double each[3];
+  x.compute = compute_cycles(q, tile, &x);
+  if (!may(q, x.compute, x.compute)) return; /* it takes longer still */
+  tile_traffic(q, tile, each);
+  for (int order = 0; order <= has_orders(q, &x); order++) {
+    x.m_outer = order;
+    struct counts c = count(q, &x, each);
+    x.cost = cost_of(q, x.compute, &c);
+    x.bytes = c.bytes;
+    keep(q, &x);
+  }
 }
 
 /* Scales and operands of an epilogue that lie beside a tile's sums. */
@@ -360,25 +408,30 @@ static bool allowed(const struct search *q, const uint64_t *tile) {
   return m <= q->t->rows && tile[TSR_AXIS_N] <= q->t->cols;
 }
 
+static void tile_of(const struct search *q, const struct tiling *x,
+                    uint64_t tile[TSR_AXIS_COUNT]) {
+  tile[TSR_AXIS_G] = q->g[x->g];
+  tile[TSR_AXIS_N] = q->n[x->n];
+  for (int i = 0; i < 3; i++) {
+    tile[TSR_AXIS_B + i] = q->m[x->m].v[i];
+    tile[TSR_AXIS_KH + i] = q->k[x->k].v[i];
+  }
+}
+
 static void try_all(struct search *q) {
   uint64_t tile[TSR_AXIS_COUNT];
-  for (int g = 0; g < q->n_g; g++)
-    for (int k = 0; k < q->n_k; k++)
-      for (int n = 0; n < q->n_n; n++)
-        for (int m = 0; m < q->n_m; m++) {
-          tile[TSR_AXIS_G] = q->g[g];
-          tile[TSR_AXIS_N] = q->n[n];
-          for (int i = 0; i < 3; i++) {
-            tile[TSR_AXIS_B + i] = q->m[m].v[i];
-            tile[TSR_AXIS_KH + i] = q->k[k].v[i];
-          }
-          if (!allowed(q, tile) || !fits(q, tile)) continue;
-          try_one(q, tile, false);
-          try_one(q, tile, true);
+  struct tiling x = {0};
+  for (x.g = 0; x.g < q->n_g; x.g++)
+    for (x.k = 0; x.k < q->n_k; x.k++)
+      for (x.n = 0; x.n < q->n_n; x.n++)
+        for (x.m = 0; x.m < q->n_m; x.m++) {
+          tile_of(q, &x, tile);
+          if (allowed(q, tile) && fits(q, tile)) try_one(q, tile, x);
         }
 }
 
-static void fill(const struct search *q, struct tsr_mapping *out) {
+static void fill(const struct search *q, const struct tiling *best, struct tsr_mapping *out) {
+  uint64_t tile[TSR_AXIS_COUNT];
   static const enum tsr_isa_axis orders[2][TSR_AXIS_COUNT] = {
       {TSR_AXIS_G, TSR_AXIS_N, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_KH, TSR_AXIS_KW,
        TSR_AXIS_C},
@@ -390,11 +443,12 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
                                                  [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
   const struct tsr_target *t = q->t;
   *out = (struct tsr_mapping){.flow = t->flow};
+  tile_of(q, best, tile);
   for (int i = 0; i < TSR_AXIS_COUNT; i++) {
-    enum tsr_isa_axis x = orders[q->best_m_outer][i];
-    out->tile[x] = q->best[x];
-    uint64_t trips = tsr_ceil_div(q->s->size[x], q->best[x]);
-    if (trips > 1) out->loop[out->n_loops++] = (struct tsr_map_loop){x, q->best[x], trips};
+    enum tsr_isa_axis x = orders[best->m_outer][i];
+    out->tile[x] = tile[x];
+    uint64_t trips = tsr_ceil_div(q->s->size[x], tile[x]);
+    if (trips > 1) out->loop[out->n_loops++] = (struct tsr_map_loop){x, tile[x], trips};
   }
   out->spatial_rows = spatial[t->flow][0];
   out->spatial_cols = spatial[t->flow][1];
@@ -403,7 +457,7 @@ static void fill(const struct search *q, struct tsr_mapping *out) {
   out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
   out->promoted = promotes(q);
   out->scaled = q->t->scale_bytes != 0;
-  out->cost_cycles = q->cost;
+  out->cost_cycles = best->cost;
 }
 
 enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr_target *t,
@@ -418,13 +472,13 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
   list_m(&q);
   list_k(&q);
   list_n_g(&q);
+  list_steps(&q);
   try_all(&q);
-  if (q.found) {
-    q.choosing = true;
-    try_all(&q);
-    fill(&q, out);
-    return TSR_OK;
-  }
+  const struct tiling *best = choose(&q);
+  if (best) fill(&q, best, out);
+  tsr_mem_free(q.kept);
+  if (q.failed) return tsr_err_nomem(err);
+  if (best) return TSR_OK;
   for (int i = 0; i < 3; i++) {
     char need[48], have[48];
     if (q.least[i] <= t->slot_bytes[i]) continue;

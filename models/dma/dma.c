@@ -73,6 +73,7 @@ struct state {
   const struct tsr_req *req;
   struct tsr_ticket *ticket;
   struct tsri_walk walk;
+  bool busy; /* it is not accepted yet */
   bool have; /* held is the address of a burst not yet issued */
   uint64_t held;
   struct tsr_train train;
@@ -86,8 +87,8 @@ struct state {
   uint64_t done_max_fs;      /* transfers end in order */
   /* window: when the burst `outstanding` before this one ends */
   uint64_t *window_end_fs, slot;
-  struct flight flight[IN_FLIGHT_MAX];
-  uint64_t flights; /* started so far */
+  struct flight flight[IN_FLIGHT_MAX];  /* a ring: transfers are read, and end, in order */
+  uint64_t flights, n_consumed, n_done; /* so far */
 };
 
 static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wiring *w,
@@ -125,16 +126,19 @@ static uint64_t channels_of(const struct state *s) {
 }
 
 static void on_consumed(void *arg) {
-  struct flight *f = arg;
-  f->ticket->consumed(f->ticket);
+  struct state *s = arg;
+  struct tsr_ticket *t = s->flight[s->n_consumed++ % IN_FLIGHT_MAX].ticket;
+  t->consumed(t);
 }
 static void on_done(void *arg) {
-  struct flight *f = arg;
-  f->ticket->done(f->ticket);
+  struct state *s = arg;
+  struct tsr_ticket *t = s->flight[s->n_done++ % IN_FLIGHT_MAX].ticket;
+  t->done(t);
 }
 static void on_accepted(void *arg) {
   struct state *s = arg;
   struct tsr_ticket *t = s->ticket;
+  s->busy = false;
   s->dram->users--;
   t->accepted(t);
 }
@@ -171,8 +175,8 @@ static void finish(struct state *s) {
   const struct tsr_env *e = s->env;
   uint64_t now = e->now_fs(e->engine); /* the last burst may have been read before */
   e->at(e->engine, tsr_max_u64(s->last_start_fs, now), TSR_PRIO_DMA, on_accepted, s);
-  e->at(e->engine, tsr_max_u64(f->consumed_fs, now), TSR_PRIO_MEMORY, on_consumed, f);
-  e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, f);
+  e->at(e->engine, tsr_max_u64(f->consumed_fs, now), TSR_PRIO_MEMORY, on_consumed, s);
+  e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, s);
 }
 
 /* Collects the next train: bursts whose window slots are known, and while another
@@ -298,6 +302,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   struct state *s = vs;
   const struct tsr_env *e = s->env;
   s->dram->users++;
+  s->busy = true;
   s->req = req;
   s->ticket = t;
   s->have = false;
@@ -324,6 +329,51 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
 
 static void end(void *vs) {
   (void)vs;
+}
+
+/* ---- repetition ---- */
+
+/* Where a transfer whose bursts are being issued stands. */
+static void visit_transfer(struct state *s, struct tsr_visit *v) {
+  uint64_t *const instants[] = {&s->start_fs,        &s->taken_fs,    &s->last_start_fs,
+                                &s->last_arrival_fs, &s->read_end_fs, &s->end_fs};
+  const uint64_t spans[] = {s->idle_gap_fs, s->window_fs,     s->port_wait_fs, s->pipe_fs,
+                            s->noc_hold_fs, s->noc_window_fs, s->noc_wait_fs,  s->port_limited};
+  for (size_t i = 0; i < sizeof instants / sizeof *instants; i++) tsr_visit_fs(v, instants[i]);
+  for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) tsr_visit_value(v, spans[i]);
+  tsr_visit_pointer(v, s->req);
+  tsr_visit_pointer(v, s->ticket);
+  tsr_visit_value(v, s->have);
+  tsri_walk_visit(&s->walk, v);
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  uint64_t slot = s->slot, most = s->p->outstanding;
+  uint64_t begun = s->busy ? cycles_of(s, s->start_fs) : v->now_cycle;
+  tsr_visit_value(v, s->busy);
+  if (s->busy) visit_transfer(s, v);
+  tsr_visit_cycle_floor(v, &s->busy_until_cycle, begun);
+  tsr_visit_fs_floor(v, &s->done_max_fs, v->now_fs);
+  tsr_visit_value(v, s->flights - s->n_consumed);
+  tsr_visit_value(v, s->flights - s->n_done);
+  for (uint64_t i = s->n_done; i < s->flights; i++)
+    tsr_visit_pointer(v, s->flight[i % IN_FLIGHT_MAX].ticket);
+  /* the window: slots that are open are alike */
+  for (uint64_t i = 0; i < most; i++) {
+    uint64_t *end = &s->window_end_fs[slot];
+    slot = slot + 1 == most ? 0 : slot + 1;
+    if (*end <= v->now_fs) continue;
+    tsr_visit_value(v, i);
+    tsr_visit_fs(v, end);
+  }
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  memset(s->window_end_fs, 0, s->p->outstanding * sizeof *s->window_end_fs);
+  s->slot = 0;
+  s->busy_until_cycle = s->done_max_fs = 0;
 }
 
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
@@ -370,6 +420,8 @@ const struct tsr_component tsri_dma_load = {.abi = TSR_MODEL_ABI,
                                             .ports = load_ports,
                                             .init = init_load,
                                             .fini = fini,
+                                            .visit = visit,
+                                            .rest = rest,
                                             .unit = &unit};
 const struct tsr_component tsri_dma_store = {.abi = TSR_MODEL_ABI,
                                              .kind = "dma.store",
@@ -381,4 +433,6 @@ const struct tsr_component tsri_dma_store = {.abi = TSR_MODEL_ABI,
                                              .ports = store_ports,
                                              .init = init_store,
                                              .fini = fini,
+                                             .visit = visit,
+                                             .rest = rest,
                                              .unit = &unit};

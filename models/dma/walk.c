@@ -93,3 +93,17 @@ bool tsri_walk_next(struct tsri_walk *w, uint64_t *addr) {
   *addr = w->next++ * w->burst_bytes;
   return true;
 }
+
+void tsri_walk_visit(const struct tsri_walk *w, struct tsr_visit *v) {
+  tsr_visit_value(v, w->rank);
+  for (uint32_t i = 0; i < w->rank; i++) {
+    tsr_visit_value(v, w->count[i]);
+    tsr_visit_value(v, w->stride[i]);
+    tsr_visit_value(v, w->index[i]);
+  }
+  tsr_visit_value(v, w->run_bytes);
+  tsr_visit_address(v, w->run_addr);
+  tsr_visit_value(v, w->last - w->next);
+  tsr_visit_value(v, w->useful_bytes);
+  tsr_visit_value(v, w->end);
+}

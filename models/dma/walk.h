@@ -30,5 +30,7 @@ void tsri_walk_init(struct tsri_walk *w, const struct tsr_box *box, const uint64
                     uint64_t burst_bytes);
 /* The next burst's address; false at the end. */
 bool tsri_walk_next(struct tsri_walk *w, uint64_t *addr);
+/* Where it stands, addresses apart (models/visit.h); not of a list of places. */
+void tsri_walk_visit(const struct tsri_walk *w, struct tsr_visit *v);
 
 #endif

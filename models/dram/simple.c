@@ -9,6 +9,7 @@
  * The requests of one core come in order of time, and a channel serves them so.  Those of
  * several do not: one that is still on its way keeps nobody waiting (models/lane.h). */
 #include <stdio.h>
+#include <string.h>
 
 #include "models/lane.h"
 #include "models/models_int.h"
@@ -78,9 +79,11 @@ struct channel {
 struct state {
   const struct params *p;
   const struct tsr_env *env;
+  const struct tsr_instance *self;
   bool many; /* cores: requests come out of order */
   uint64_t *counters;
   uint64_t next;        /* channel whose turn it is */
+  uint64_t bursts;      /* served so far */
   uint64_t *core_bytes; /* owned; read and written, by core */
   uint32_t cores;
   struct channel channel[CHANNELS_MAX];
@@ -91,6 +94,7 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   struct state *s = vs;
   s->p = vp;
   s->env = w->env;
+  s->self = w->self;
   s->many = w->cores > 1;
   s->counters = w->self->counters;
   for (uint64_t i = 0; i < s->p->channels; i++)
@@ -125,6 +129,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
     next = next + 1 == s->p->channels ? 0 : next + 1;
   }
   s->next = next;
+  s->bursts += t->n;
   t->noc_fs = t->hold_fs = 0;
   TSR_CHECK(t->core < s->cores);
   s->core_bytes[2 * (size_t)t->core + t->write] += (uint64_t)t->n * t->burst_bytes;
@@ -156,6 +161,67 @@ static uint64_t channels(const void *vp) {
 }
 static uint64_t latency(const void *vp) {
   return ((const struct params *)vp)->latency;
+}
+
+/* ---- repetition ---- */
+
+/* Channels are alike: what matters is how far each is from its turn.  For how long one has
+ * stood idle counts from the start of a transfer, where one is at work, and up to the latency
+ * for the next. */
+static void visit_lanes(struct state *s, struct tsr_visit *v) {
+  uint64_t floor = s->self->users ? 0 : v->now_fs - tsr_min_u64(v->now_fs, s->p->latency);
+  for (uint64_t i = 0; i < s->p->channels; i++) {
+    struct tsr_server *x = &s->channel[(s->next + i) % s->p->channels].lane.tail;
+    tsr_visit_value(v, x->free_fs >= v->now_fs ? x->rem : 0);
+    tsr_visit_fs_floor(v, &x->free_fs, floor);
+  }
+}
+
+/* Each repetition begins as many channels further on, so that what a channel has moved goes
+ * round with it. */
+static void turn(struct state *s, struct tsr_visit *v) {
+  uint64_t n = s->p->channels, bursts = v->delta[v->at_sum], by = bursts % n;
+  const uint64_t *delta = v->delta + v->at_sum + 1;
+  struct channel old[CHANNELS_MAX];
+  memcpy(old, s->channel, n * sizeof *old);
+  for (uint64_t c = 0; c < n; c++) {
+    /* of n repetitions each share comes by as often as it falls on the channel */
+    for (uint64_t k = 1; k <= n && k <= v->times; k++) {
+      uint64_t from = (c + n - k * by % n) % n, often = (v->times - k) / n + 1;
+      s->channel[c].bytes += often * delta[2 * from];
+      s->channel[c].wait_fs += often * delta[2 * from + 1];
+    }
+    uint64_t to = (c + v->times % n * by) % n;
+    s->channel[to].lane = old[c].lane;
+  }
+  s->next = (s->next + v->times % n * by) % n;
+  s->bursts += v->times * bursts;
+  v->at_sum += 1 + 2 * n;
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  visit_lanes(s, v);
+  for (size_t i = 0; i < 2 * (size_t)s->cores; i++) tsr_visit_sum(v, &s->core_bytes[i]);
+  if (v->advance && !v->again) {
+    turn(s, v);
+    return;
+  }
+  tsr_visit_sum(v, &s->bursts);
+  for (uint64_t c = 0; c < s->p->channels; c++) {
+    tsr_visit_sum(v, &s->channel[c].bytes);
+    tsr_visit_sum(v, &s->channel[c].wait_fs);
+  }
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  for (uint64_t i = 0; i < s->p->channels; i++) {
+    struct tsr_server *x = &s->channel[i].lane.tail;
+    x->free_fs = x->rem = 0;
+    s->channel[i].lane.n = 0;
+  }
+  s->next = 0;
 }
 
 static size_t resources(const void *vs) {
@@ -197,4 +263,6 @@ const struct tsr_component tsri_dram_simple = {
     .counters = counters,
     .init = init,
     .fini = fini,
+    .visit = visit,
+    .rest = rest,
     .memory = &memory};

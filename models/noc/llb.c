@@ -246,6 +246,7 @@ static void look_up(struct state *s, uint32_t burst, uint64_t number, uint32_t b
     a->fill = l->due ? l->fill : -1;
     a->there_fs = l->there_fs;
   } else {
+    TSR_CHECK(victim); /* a set has ways */
     if (victim->dirty) write_back(s, victim, a->lookup_fs);
     a->absent = true;
     l = victim;

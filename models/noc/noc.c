@@ -185,6 +185,7 @@ static enum tsr_status mesh_size(struct state *s, struct tsr_err *err) {
   if (!s->x && s->y) s->x = tsr_ceil_div(s->cores, s->y);
   if (!s->x)
     while (s->x * s->x < s->cores) s->x++;
+  TSR_CHECK(s->x); /* there are cores */
   if (!s->y) s->y = tsr_ceil_div(s->cores, s->x);
   if (s->x <= SIDE_MAX && s->y <= SIDE_MAX && s->cores <= s->x * s->y) return TSR_OK;
   return tsr_err_set(err, TSR_INPUT,
@@ -276,6 +277,7 @@ static void measure(struct state *s) {
       sum += lag;
       if (n) s->farthest_fs = tsr_max_u64(s->farthest_fs, lag + pass_fs(s, s->p->header));
     }
+  TSR_CHECK(s->pairs);
   s->mean_lag_fs = sum / s->pairs;
 }
 

@@ -473,13 +473,23 @@ static tsr_i128 left_in(const struct state *s, struct lot l, uint64_t t, uint64_
   return left;
 }
 
+/* Where the phases begin that, one overlapping the next, lead to `t`: what ended before has
+ * had its due. */
+static uint64_t crowd_start(const struct state *s, uint64_t t) {
+  for (int i = 0; i < PHASES; i++) {
+    const struct phase *ph = &s->phase[i];
+    if (ph->start_cycle >= t || ph->end_cycle <= t) continue;
+    t = ph->start_cycle;
+    i = -1; /* all over again */
+  }
+  return t;
+}
+
 /* What phases begun before `start` should have had by then and will get after it, as a
  * negative number. */
 static tsr_i128 backlog(const struct state *s, struct lot l, uint64_t start) {
   tsr_i128 left = 0;
-  uint64_t t = start;
-  for (int i = 0; i < PHASES; i++)
-    if (s->phase[i].end_cycle) t = tsr_min_u64(t, s->phase[i].start_cycle);
+  uint64_t t = crowd_start(s, start);
   while (t < start) {
     uint64_t next = tsr_min_u64(next_change(s, t), start);
     left += left_in(s, l, t, next - t);
@@ -696,6 +706,66 @@ static void occupy(void *vs, uint64_t start_cycle, uint64_t cycles, uint64_t rea
   set_time(s, ph, start_cycle, cycles);
 }
 
+/* ---- repetition ---- */
+
+static void visit_phase(const struct state *s, struct phase *ph, struct tsr_visit *v) {
+  tsr_visit_value(v, ph->start_cycle == TSR_PHASE_LATER);
+  if (ph->start_cycle != TSR_PHASE_LATER) {
+    tsr_visit_cycle(v, &ph->start_cycle);
+    tsr_visit_value(v, ph->end_cycle != 0); /* 0: it left (leave_gated) */
+    if (ph->end_cycle) tsr_visit_cycle(v, &ph->end_cycle);
+    tsr_visit_fs(v, &ph->start_fs);
+    tsr_visit_fs(v, &ph->end_fs);
+  }
+  tsr_visit_value(v, ph->capacity);
+  tsr_visit_value(v, ph->gated);
+  for (int d = READ; d <= WRITE; d++) {
+    tsr_visit_value(v, ph->used[d]);
+    tsr_visit_value(v, ph->way[d]);
+    for (uint64_t i = 0; i < s->banks.banks; i++) tsr_visit_value(v, ph->words[d][i]);
+  }
+}
+
+/* Phases that somebody may still meet: those that last, those whose addresses another may
+ * follow, those that led to them; their places in the ring. */
+static void visit_phases(struct state *s, struct tsr_visit *v) {
+  uint64_t from = crowd_start(s, v->since_cycle);
+  for (uint64_t i = 1; i <= PHASES; i++) {
+    struct phase *ph = &s->phase[(s->n_phases + PHASES - i) % PHASES];
+    bool alive = ph->end_cycle >= v->since_cycle || ph->end_cycle > from ||
+                 ph->start_cycle == TSR_PHASE_LATER || ph->end_fs > v->now_fs;
+    if (!alive || !(ph->end_cycle || ph->start_cycle)) continue;
+    tsr_visit_value(v, i);
+    visit_phase(s, ph, v);
+  }
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  tsr_visit_fs_floor(v, &s->busy_fs, v->now_fs);
+  tsr_visit_cycle_floor(v, &s->busy_cycle, v->now_cycle);
+  if (s->bytes_per_cycle != TSR_UNLIMITED || s->p->latency) visit_phases(s, v);
+  for (int d = READ; d <= WRITE; d++) {
+    tsr_visit_value(v, s->dma[d].free_fs >= v->now_fs ? s->dma[d].rem : 0);
+    tsr_visit_fs_floor(v, &s->dma[d].free_fs, v->now_fs);
+  }
+  uint64_t *most = &s->counters[BANK_CONFLICT_MAX_CYCLES];
+  for (uint64_t i = 0; i < s->banks.banks; i++) {
+    tsr_visit_sum(v, &s->conflicts[i]);
+    if (v->advance && v->delta[v->at_sum - 1]) *most = tsr_max_u64(*most, s->conflicts[i]);
+  }
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  for (int i = 0; i < PHASES; i++) {
+    struct phase *ph = &s->phase[i];
+    *ph = (struct phase){.words = {ph->words[READ], ph->words[WRITE]}};
+  }
+  s->n_phases = s->busy_fs = s->busy_cycle = 0;
+  for (int d = READ; d <= WRITE; d++) s->dma[d].free_fs = s->dma[d].rem = 0;
+}
+
 /* ---- facts ---- */
 
 static uint64_t slot_bytes(const void *vp) {
@@ -732,4 +802,6 @@ const struct tsr_component tsri_sram = {.abi = TSR_MODEL_ABI,
                                         .counters = counters,
                                         .init = init,
                                         .fini = fini,
+                                        .visit = visit,
+                                        .rest = rest,
                                         .buffer = &buffer};

@@ -565,6 +565,76 @@ static void end(void *vs) {
   s->gated = s->opened = 0;
 }
 
+/* ---- repetition ---- */
+
+/* A cycle of the pipeline is one of the clock's, less those for which it has stood. */
+static void visit_cycle(const struct state *s, uint64_t *cycle, struct tsr_visit *v) {
+  uint64_t real = *cycle + s->shift;
+  tsr_visit_cycle(v, &real);
+  *cycle = real - s->shift;
+}
+static void visit_floor(const struct state *s, uint64_t *cycle, uint64_t floor,
+                        struct tsr_visit *v) {
+  uint64_t real = *cycle + s->shift;
+  tsr_visit_cycle_floor(v, &real, floor);
+  *cycle = real - s->shift;
+}
+
+static void visit_flights(struct state *s, struct tsr_visit *v) {
+  const uint64_t behind[] = {s->n_ended, s->n_passed, s->n_left, s->n_consumed, s->n_done};
+  uint64_t from = s->n_begun;
+  for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+    tsr_visit_value(v, s->n_begun - behind[i]);
+    from = tsr_min_u64(from, behind[i]);
+  }
+  for (uint64_t i = from; i < s->n_begun; i++) {
+    struct flight *x = flight_at(s, i);
+    tsr_visit_pointer(v, x->ticket);
+    tsr_visit_value(v, x->gated);
+    tsr_visit_value(v, s->gated - x->ordinal);
+    if (x->gated && i >= s->n_passed) visit_cycle(s, &x->gate, v);
+    if (i < s->n_ended && i >= s->n_left) visit_cycle(s, &x->done, v);
+  }
+}
+
+static void visit_fold(struct state *s, struct tsr_visit *v) {
+  const struct fold *f = &s->f;
+  const uint64_t values[] = {s->group,   s->strip,   s->index,   f->blocks,  f->still,
+                             f->moving,  f->last,    f->still0,  f->moving0, f->fresh,
+                             s->part[0], s->part[1], s->part[2], s->part[3], s->reported,
+                             s->c_read,  s->c_write, s->waiting, s->held};
+  tsr_visit_pointer(v, s->job.q);
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) tsr_visit_value(v, values[i]);
+  visit_cycle(s, &s->start, v);
+  visit_cycle(s, &s->end, v);
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  uint64_t floor = pipeline_now(s) + s->shift;
+  v->since_cycle = tsr_min_u64(v->since_cycle, floor);
+  visit_flights(s, v);
+  tsr_visit_value(v, s->gated - s->opened);
+  tsr_visit_value(v, s->watching);
+  tsr_visit_value(v, s->frozen);
+  if (s->n_begun != s->n_ended) visit_fold(s, v);
+  bool emptied = s->emptied >= s->written;
+  tsr_visit_value(v, emptied);
+  for (int i = 0; i < 2; i++) {
+    uint64_t *cycle = i ? &s->emptied : &s->written;
+    if (emptied)
+      visit_floor(s, cycle, floor, v);
+    else
+      visit_cycle(s, cycle, v);
+  }
+  visit_floor(s, &s->free, floor, v);
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  s->start = s->end = s->free = s->written = s->emptied = s->shift = 0;
+}
+
 /* ---- what others ask ---- */
 
 /* Folds [from, to) of a strip take the same but for their size, of which there are two. */
@@ -619,4 +689,6 @@ const struct tsr_component tsri_tile_dot = {
     .counters = counters,
     .ports = ports,
     .init = init,
+    .visit = visit,
+    .rest = rest,
     .unit = &unit};

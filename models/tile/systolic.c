@@ -598,6 +598,81 @@ static void end(void *vs) {
   s->gated = s->opened = s->ordinal = 0;
 }
 
+/* ---- repetition ---- */
+
+static void visit_load(struct load *l, struct tsr_visit *v) {
+  tsr_visit_cycle(v, &l->start);
+  tsr_visit_value(v, l->S);
+  tsr_visit_value(v, l->S0);
+}
+
+static void visit_fold(const struct tsri_fold *f, struct tsr_visit *v) {
+  const uint64_t values[] = {f->row0,   f->col0, f->rows,    f->cols,
+                             f->stream, f->T,    f->first_k, f->last_k};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) tsr_visit_value(v, values[i]);
+}
+
+/* A fold whose gate is closed. */
+static void visit_plan(struct plan *p, struct tsr_visit *v) {
+  visit_fold(&p->f, v);
+  visit_load(&p->load, v);
+  tsr_visit_pointer(v, p->results);
+  tsr_visit_value(v, p->acc_bytes);
+  tsr_visit_cycle(v, &p->start);
+  tsr_visit_value(v, p->T);
+  tsr_visit_value(v, p->T0);
+  tsr_visit_cycle(v, &p->gate);
+}
+
+/* The stream that the next load and the next fold follow. */
+static void visit_stream(struct state *s, struct tsr_visit *v) {
+  tsr_visit_value(v, s->streamed);
+  if (s->streamed) {
+    tsr_visit_cycle(v, &s->stream_start);
+    tsr_visit_cycle(v, &s->stream_end);
+    tsr_visit_cycle(v, &s->drain_start);
+    tsr_visit_value(v, s->stream_T);
+  }
+  tsr_visit_value(v, s->held);
+  if (s->held) tsr_visit_cycle(v, &s->held_start);
+  tsr_visit_value(v, s->resume != 0);
+  if (s->resume) tsr_visit_cycle(v, &s->resume);
+  tsr_visit_value(v, s->loaded);
+  if (s->loaded) visit_load(&s->load, v);
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  if (s->deferred_cycle) v->since_cycle = tsr_min_u64(v->since_cycle, s->deferred_cycle);
+  if (s->streamed && s->p->rule == RULE_ONNXIM) /* loads begin with the stream before */
+    v->since_cycle = tsr_min_u64(v->since_cycle, s->stream_start);
+  tsr_visit_pointer(v, s->req);
+  tsr_visit_pointer(v, s->ticket);
+  tsr_visit_pointer(v, s->next_req);
+  tsr_visit_value(v, s->n_tickets - s->n_consumed);
+  tsr_visit_value(v, s->n_tickets - s->n_done);
+  for (uint64_t i = s->n_done; i < s->n_tickets; i++)
+    tsr_visit_pointer(v, s->draining[i % TSR_TICKETS_MAX]);
+  const uint64_t values[] = {s->place.group, s->place.row0,        s->place.col0,
+                             s->finished,    s->gated - s->opened, s->gated - s->ordinal,
+                             s->settling,    s->at_gate,           s->deferred};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) tsr_visit_value(v, values[i]);
+  visit_fold(&s->f, v);
+  uint64_t *const ends[] = {&s->last_consumed, &s->last_done, &s->free, &s->drain_end};
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    tsr_visit_cycle_floor(v, ends[i], v->now_cycle);
+  visit_stream(s, v);
+  if (s->settling) visit_plan(&s->plan, v);
+  tsr_visit_value(v, s->deferred_cycle != 0);
+  if (s->deferred_cycle) tsr_visit_cycle(v, &s->deferred_cycle);
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  s->last_consumed = s->last_done = s->free = s->drain_end = 0;
+  s->stream_start = s->stream_end = s->drain_start = s->stream_T = 0;
+}
+
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
   const struct params *p = vp;
   const struct tsri_array x = array_of(p);
@@ -640,4 +715,6 @@ const struct tsr_component tsri_tile_systolic = {
     .counters = counters,
     .ports = ports,
     .init = init,
+    .visit = visit,
+    .rest = rest,
     .unit = &unit};

@@ -390,6 +390,46 @@ static void end(void *vs) {
   report_drain(s, s->last_done);
 }
 
+/* ---- repetition ---- */
+
+static void visit_pending(struct pending *p, struct tsr_visit *v) {
+  tsr_visit_pointer(v, p->buffer);
+  tsr_visit_value(v, p->from);
+  tsr_visit_value(v, p->to);
+  tsr_visit_value(v, p->in_order);
+  tsr_visit_cycle(v, &p->first);
+  tsr_visit_cycle(v, &p->done);
+}
+
+static void visit(void *vs, struct tsr_visit *v) {
+  struct state *s = vs;
+  tsr_visit_pointer(v, s->accepting);
+  tsr_visit_value(v, s->n_started - s->n_done);
+  for (uint64_t i = s->n_done; i < s->n_started; i++)
+    tsr_visit_pointer(v, s->ending[i % TSR_TICKETS_MAX]);
+  for (uint64_t i = 1; i <= PENDING; i++) {
+    struct pending *p = &s->pending[(s->n_started + PENDING - i) % PENDING];
+    if (p->done <= v->now_cycle) continue;
+    tsr_visit_value(v, i);
+    visit_pending(p, v);
+  }
+  tsr_visit_value(v, s->drains);
+  if (s->drains)
+    tsr_visit_cycle(v, &s->free);
+  else
+    tsr_visit_cycle_floor(v, &s->free, v->now_cycle);
+  if (s->drains)
+    tsr_visit_cycle(v, &s->last_done);
+  else
+    tsr_visit_cycle_floor(v, &s->last_done, v->now_cycle);
+}
+
+static void rest(void *vs) {
+  struct state *s = vs;
+  for (int i = 0; i < PENDING; i++) s->pending[i] = (struct pending){0};
+  s->free = s->last_done = 0;
+}
+
 static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estimate *out) {
   struct cost c = cost_of(vp, &req->vec);
   *out = (struct tsr_estimate){.cycles = c.cycles ? c.cycles + c.tail : 0, .events = 2};
@@ -416,4 +456,6 @@ const struct tsr_component tsri_vector = {.abi = TSR_MODEL_ABI,
                                           .counters = counters,
                                           .ports = ports,
                                           .init = init,
+                                          .visit = visit,
+                                          .rest = rest,
                                           .unit = &unit};

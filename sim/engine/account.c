@@ -1,6 +1,6 @@
 /* Where the cycles of a unit went. */
 #include "sim/base/mem.h"
-#include "sim/engine/engine_int.h"
+#include "sim/engine/forward.h"
 
 #define CAUSE(id, name, doc) [TSR_STATE_CAUSE0 + TSR_CAUSE_##id] = name,
 static const char *const state_names[TSR_STATE_COUNT] = {
@@ -26,9 +26,10 @@ const char *tsr_engine_cause_doc(enum tsr_cause c) {
 
 /* One canonical encoding: a segment of a unit and state grows while equal
  * durations follow at equal distances. */
-static void record(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles) {
+void tsri_account_record(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles) {
   const struct tsri_core *c = lane->unit->core;
   if (!c->e->trace) return;
+  if (c->e->forward) tsri_forward_log(c->e->forward, lane, state, start, cycles);
   struct tsri_segments *s = &c->job->segments;
   size_t *open = &lane->account.open[state];
   if (*open) {
@@ -52,7 +53,7 @@ static void record(struct tsri_lane *lane, int state, uint64_t start, uint64_t c
 static void charge(struct tsri_lane *lane, int state, uint64_t cycles) {
   struct tsri_account *a = &lane->account;
   if (!cycles) return;
-  record(lane, state, a->upto, cycles);
+  tsri_account_record(lane, state, a->upto, cycles);
   a->cycles[state] += cycles;
   a->upto += cycles;
 }

@@ -26,7 +26,9 @@ struct tsr_agenda {
   struct tsr_sc_event *wake; /* what the pump waits for */
   struct entry *heap;
   size_t count, capacity; /* count includes the hole */
-  uint64_t sequence, events;
+  uint64_t sequence, events, ran;
+  tsr_event_fn *settled; /* at the end of an instant */
+  void *settled_arg;
   uint64_t now_fs;   /* while pumping, and after the close */
   uint64_t armed_fs; /* when `wake` is notified; NEVER: not */
   bool hole;         /* heap[0] is the running event, not pending any more */
@@ -123,6 +125,7 @@ static inline void run_first(struct tsr_agenda *a) {
   tsr_event_fn *fn = first->fn;
   a->hole = true;
   a->events++;
+  a->ran++;
   fn(first->arg);
   if (a->hole) close_hole(a);
 }
@@ -133,8 +136,9 @@ static enum tsr_sc_result pump(void *arg) {
   a->now_fs = tsr_sc_now(a->sim);
   a->pumping = true;
   while (!a->stopping && a->count && a->heap[0].time_fs == a->now_fs) run_first(a);
+  if (a->settled && !a->stopping && a->count) a->settled(a->settled_arg);
   a->pumping = false;
-  if (a->count && !a->stopping) arm(a, a->heap[0].time_fs, a->now_fs);
+  if (a->count && !a->stopping) arm(a, a->heap[0].time_fs, tsr_sc_now(a->sim));
   return TSR_SC_OK;
 }
 
@@ -207,6 +211,40 @@ uint64_t tsr_agenda_now(const struct tsr_agenda *a) {
 
 uint64_t tsr_agenda_events(const struct tsr_agenda *a) {
   return a->events;
+}
+
+uint64_t tsr_agenda_ran(const struct tsr_agenda *a) {
+  return a->ran;
+}
+
+void tsr_agenda_settled(struct tsr_agenda *a, tsr_event_fn *fn, void *arg) {
+  a->settled = fn;
+  a->settled_arg = arg;
+}
+
+void tsr_agenda_visit(struct tsr_agenda *a, struct tsr_visit *v) {
+  tsr_visit_sum(v, &a->events);
+  if (v->advance) { /* all by the same: the heap stays one */
+    for (size_t i = 0; i < a->count; i++) tsr_visit_fs(v, &a->heap[i].time_fs);
+    a->now_fs += v->fs; /* SystemC's time follows with the next event */
+    return;
+  }
+  tsr_visit_value(v, a->count);
+  const struct entry *last = NULL;
+  for (size_t n = 0; n < a->count; n++) { /* few: the next one each time */
+    struct entry *next = NULL;
+    for (size_t i = 0; i < a->count; i++) {
+      struct entry *e = &a->heap[i];
+      if (last && key_of(e) <= key_of(last)) continue;
+      if (!next || key_of(e) < key_of(next)) next = e;
+    }
+    TSR_CHECK(next); /* one for each of them */
+    tsr_visit_fs(v, &next->time_fs);
+    tsr_visit_value(v, next->rank >> SEQUENCE_BITS);
+    tsr_visit_value(v, (uint64_t)(uintptr_t)next->fn);
+    tsr_visit_pointer(v, next->arg);
+    last = next;
+  }
 }
 
 bool tsr_agenda_empty(const struct tsr_agenda *a) {

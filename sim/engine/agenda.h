@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "models/visit.h"
 #include "sim/base/err.h"
 #include "sim/systemc/sc.h"
 
@@ -34,7 +35,13 @@ void tsr_agenda_destroy(struct tsr_agenda *a);
 void tsr_agenda_at(struct tsr_agenda *a, uint64_t time_fs, int priority, tsr_event_fn *fn,
                    void *arg);
 uint64_t tsr_agenda_now(const struct tsr_agenda *a);    /* fs */
-uint64_t tsr_agenda_events(const struct tsr_agenda *a); /* run so far */
+uint64_t tsr_agenda_events(const struct tsr_agenda *a); /* run so far, or accounted for */
+uint64_t tsr_agenda_ran(const struct tsr_agenda *a);    /* of those, run */
+/* Calls fn(arg) behind the last event of an instant; NULL: nobody. */
+void tsr_agenda_settled(struct tsr_agenda *a, tsr_event_fn *fn, void *arg);
+/* What is to come, at that point: instants and, in order, what they run.  A visit that
+ * advances moves the present instant too. */
+void tsr_agenda_visit(struct tsr_agenda *a, struct tsr_visit *v);
 bool tsr_agenda_empty(const struct tsr_agenda *a);
 /* Stops pumping: the run returns STOPPED as soon as the present event returns.  The
  * first `why` that is not TSR_OK stays. */

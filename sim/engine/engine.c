@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/base/log.h"
-#include "sim/engine/engine_int.h"
+#include "sim/engine/forward.h"
 
 /* ---- environment ---- */
 
@@ -37,7 +37,7 @@ static void env_at(void *engine, uint64_t fs, int priority, tsr_model_fn *fn, vo
     halt(e, TSRI_STOP_TIME);
     return;
   }
-  if (tsr_agenda_events(e->agenda) >= e->machine->max_events) {
+  if (tsr_agenda_ran(e->agenda) >= e->machine->max_events) {
     halt(e, TSRI_STOP_EVENTS);
     return;
   }
@@ -216,6 +216,7 @@ enum tsr_status tsr_engine_create(const struct tsr_machine *m,
                             .fs_cycle = env_fs_cycle,
                             .span = env_span};
   enum tsr_status st = build(e, o ? o->vcd_path : NULL, err);
+  if (!st && !(o && o->vcd_path)) st = tsri_forward_create(e, &e->forward, err);
   if (st) {
     tsr_engine_destroy(e);
     return st;
@@ -243,6 +244,7 @@ static void free_core(struct tsri_core *c) {
 
 void tsr_engine_destroy(struct tsr_engine *e) {
   if (!e) return;
+  tsri_forward_destroy(e->forward);
   for (size_t i = 0; e->inst && e->inited && i < e->machine->n_slots; i++) {
     struct tsr_instance *x = &e->inst[i];
     if (e->inited[i] && x->ops->fini) x->ops->fini(x->state);
@@ -263,4 +265,7 @@ void tsr_engine_destroy(struct tsr_engine *e) {
 
 uint64_t tsr_engine_events(const struct tsr_engine *e) {
   return tsr_agenda_events(e->agenda);
+}
+uint64_t tsr_engine_events_run(const struct tsr_engine *e) {
+  return tsr_agenda_ran(e->agenda);
 }

@@ -118,8 +118,12 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
 /* What happened so far at everything that many use; *out is borrowed from the engine until
  * the next call.  Those never used are left out. */
 size_t tsr_engine_resources(struct tsr_engine *e, const struct tsr_resource_result **out);
-/* Agenda events so far, of all jobs. */
+/* Agenda events so far, of all jobs; of those, how many were run and not accounted for
+ * at once (forward.h). */
 uint64_t tsr_engine_events(const struct tsr_engine *e);
+uint64_t tsr_engine_events_run(const struct tsr_engine *e);
+/* Whether loops that repeat themselves are accounted for at once, values apart. */
+bool tsr_engine_forwards(const struct tsr_machine *m);
 
 /* Estimates without simulating: agenda events of a core's program, boxes and tiles
  * unclipped, bursts in full trains (two DMA engines that both wait for their windows take

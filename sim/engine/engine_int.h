@@ -11,6 +11,8 @@ enum { TSRI_QUEUE = 64, TSRI_SIGNALS = 8 };
 struct tsri_core;
 struct tsri_unit;
 struct tsri_running;
+struct tsri_forward;
+struct tsri_recalled;
 
 /* ---- accounts ---- */
 
@@ -52,6 +54,8 @@ struct tsri_lane {
 
 void tsri_account_open(struct tsri_account *a, uint64_t cycle);
 void tsri_account_span(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles);
+/* A segment as the trace has it: charged already. */
+void tsri_account_record(struct tsri_lane *lane, int state, uint64_t start, uint64_t cycles);
 /* `core_done`: when the whole core was; from then on the unit waited for other cores.
  * `moves_only`: no unit of the job computed, so that a tile waited for moves all the time. */
 void tsri_account_close(struct tsri_lane *lane, uint64_t core_done, uint64_t cycle,
@@ -96,6 +100,7 @@ struct tsri_op { /* one entry of a unit's queue */
   int sem, when, to;
   uint32_t n;
   size_t pc;
+  uint64_t signature; /* of the request (forward.h) */
   struct tsr_req req;
   struct tsri_list list;
   struct tsri_data *data; /* owned, with values only */
@@ -150,6 +155,8 @@ struct tsri_issue {
   uint32_t sem_init[TSR_ISA_SEMS];
   struct tsri_loaded loaded[TSRI_LOADED]; /* a ring of the latest loads */
   uint64_t n_loaded;
+  uint32_t looped;    /* set of loops gone back in; the reader clears it */
+  uint64_t described; /* instructions that described something */
 };
 
 /* What a request touches that is not there. */
@@ -179,6 +186,8 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
 /* The request of an instruction at the present loop indices. */
 void tsri_issue_request(const struct tsri_issue *is, const struct tsr_inst *in,
                         struct tsr_req *out, struct tsri_data *data, struct tsri_fault *fault);
+/* Where a place is at the present loop indices. */
+uint64_t tsri_issue_address(const struct tsri_issue *is, int place);
 /* The unit that executes an instruction, -1: none. */
 int tsri_issue_unit(uint8_t op);
 
@@ -202,6 +211,7 @@ struct tsri_flight {
   uint8_t *ahead;                 /* … as codes, group by group; owned */
   size_t cap_ahead;
   size_t pc;
+  uint64_t signature;
   struct tsri_data *data; /* owned */
   uint64_t *index;        /* owned; of a gather or scatter */
   size_t cap_index;
@@ -253,11 +263,18 @@ struct tsri_core {
   bool dirty, done, reserved;
   uint64_t done_cycle;
   struct tsri_issue issue;
-  struct tsri_op pending; /* an entry whose queue is full */
-  int pending_unit;       /* -1: none */
+  struct tsri_op pending;         /* an entry whose queue is full */
+  int pending_unit;               /* -1: none */
+  uint64_t issued[TSR_ISA_UNITS]; /* entries so far, by unit */
+  uint64_t drop[TSR_ISA_UNITS];   /* entries to come that were executed already (forward.h) */
   struct tsri_unit unit[TSR_ISA_UNITS];
   struct tsri_sem sem[TSR_ISA_SEMS];
 };
+
+/* Entries of a unit that it has executed. */
+static inline uint64_t tsri_core_executed(const struct tsri_core *c, int unit) {
+  return c->issued[unit] - c->unit[unit].count;
+}
 
 /* A job of the list that tsr_engine_run was given. */
 struct tsri_running {
@@ -266,6 +283,7 @@ struct tsri_running {
   enum { TSRI_JOB_WAITS, TSRI_JOB_RUNS, TSRI_JOB_OVER } state;
   size_t left_after; /* jobs before it that are not over */
   uint32_t cores_done;
+  const struct tsri_recalled *recalled; /* an equal one before it, NULL: none (forward.h) */
   uint64_t start_cycle, start_events, dram_mark[2]; /* bytes read and written before */
   struct tsri_segments segments;
   struct tsr_instance **others;    /* owned; buffers a of all cores but the first, then b, c */
@@ -286,6 +304,7 @@ struct tsr_engine {
   uint32_t *dirty; /* ring of cores to step, one entry each at most */
   uint32_t dirty_head, dirty_count;
   bool progressing, trace;
+  struct tsri_forward *forward; /* owned; NULL: every event is run */
   /* the present list of jobs */
   const struct tsr_job_hooks *hooks;
   struct tsri_running *job;

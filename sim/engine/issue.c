@@ -130,6 +130,10 @@ static uint64_t address(const struct tsri_issue *is, const struct tsri_place *p)
   return p->base + moved;
 }
 
+uint64_t tsri_issue_address(const struct tsri_issue *is, int place) {
+  return address(is, &is->place[place]);
+}
+
 static void fault_at(struct tsri_fault *f, const char *what, int buf, uint64_t from,
                      uint64_t to, uint64_t limit) {
   if (!f->what) *f = (struct tsri_fault){what, from, to, limit, buf};
@@ -449,11 +453,14 @@ static bool synchronise(const struct tsr_inst *in, struct tsri_op *op) {
   }
 }
 
-static void end_loop(struct tsri_issue *is, struct tsri_loop *l) {
-  if (++l->index < l->trips)
+static void end_loop(struct tsri_issue *is, int64_t loop) {
+  struct tsri_loop *l = &is->loop[loop];
+  if (++l->index < l->trips) {
     is->pc = l->body;
-  else
+    is->looped |= 1u << loop;
+  } else {
     l->index = 0;
+  }
 }
 
 /* What the latest loads brought, for lists of indices. */
@@ -480,6 +487,7 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
       *unit = -1;
       return true;
     }
+    is->described += in->op <= TSR_ISA_SEM;
     if (is_description(in->op)) {
       tsri_issue_describe(is, in);
       continue;
@@ -493,7 +501,7 @@ bool tsri_issue_next(struct tsri_issue *is, struct tsri_op *op, struct tsri_data
     case TSR_ISA_LOOP:
       is->loop[in->f[0]] = (struct tsri_loop){0, (uint64_t)in->f[1], is->pc};
       break;
-    case TSR_ISA_END: end_loop(is, &is->loop[in->f[0]]); break;
+    case TSR_ISA_END: end_loop(is, in->f[0]); break;
     case TSR_ISA_HALT: is->halted = true; return false;
     default:
       if (synchronise(in, op)) {

@@ -4,7 +4,7 @@
 
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
-#include "sim/engine/engine_int.h"
+#include "sim/engine/forward.h"
 
 /* ---- counters ---- */
 
@@ -175,6 +175,20 @@ static enum tsr_status find_others(struct tsr_engine *e, struct tsri_running *r)
   return TSR_OK;
 }
 
+static void finish(struct tsr_engine *e, struct tsri_running *r);
+static void end_recalled(void *arg) {
+  struct tsri_running *r = arg;
+  finish(r->engine, r);
+}
+
+/* A job that begins while no other is at work meets a machine at rest. */
+static void rest(struct tsr_engine *e) {
+  unsigned running = 0;
+  for (size_t i = 0; i < e->n_jobs; i++) running += e->job[i].state == TSRI_JOB_RUNS;
+  for (size_t i = 0; running == 1 && i < e->machine->n_slots; i++)
+    if (e->inst[i].ops->rest) e->inst[i].ops->rest(e->inst[i].state);
+}
+
 static void begin(void *arg) {
   struct tsri_running *r = arg;
   struct tsr_engine *e = r->engine;
@@ -189,7 +203,17 @@ static void begin(void *arg) {
     tsri_engine_fail(e, st);
     return;
   }
+  rest(e);
+  if (e->forward && (r->recalled = tsri_recall(e->forward, r)) != NULL) {
+    uint64_t end = tsr_agenda_now(e->agenda) + tsri_recall_account(e->forward, r->recalled);
+    e->env.at(e, end, TSR_PRIO_ISSUE, end_recalled, r);
+    return;
+  }
   for (uint32_t i = 0; i < r->job->n_cores; i++) start_core(e, r, i);
+  if (e->forward) {
+    tsri_forward_begin(e->forward, &e->core[r->job->first_core]);
+    tsri_recall_begin(e->forward, r);
+  }
   tsri_units_progress(e);
 }
 
@@ -235,14 +259,23 @@ static void close_core(struct tsri_core *c, uint64_t end, bool moves_only) {
       tsri_account_close(&c->unit[u].lane[l], tsr_min_u64(c->done_cycle, end), end, moves_only);
 }
 
-static void finish(struct tsr_engine *e, struct tsri_running *r) {
+static void settle(struct tsr_engine *e, struct tsri_running *r, struct tsr_layer_result *out) {
   const struct tsr_job *j = r->job;
   uint64_t end = tsri_engine_cycle(e);
   bool moves_only = !computed(e, j);
   for (uint32_t i = 0; i < j->n_cores; i++)
     close_core(&e->core[j->first_core + i], end, moves_only);
+  collect(e, r, end, out);
+  if (e->forward) tsri_recall_end(e->forward, r, out);
+}
+
+static void finish(struct tsr_engine *e, struct tsri_running *r) {
+  const struct tsr_job *j = r->job;
   struct tsr_layer_result result;
-  collect(e, r, end, &result);
+  if (r->recalled)
+    tsri_recall_result(r->recalled, r, &result);
+  else
+    settle(e, r, &result);
   size_t index = (size_t)(r - e->job);
   enum tsr_status st = r->segments.failed
                            ? tsr_err_nomem(e->err)

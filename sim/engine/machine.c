@@ -42,6 +42,7 @@ struct dram_own {
 };
 struct limits {
   uint64_t max_events, max_cycles;
+  bool fast_forward;
 };
 
 static const char *const rate_formats[] = {
@@ -243,6 +244,14 @@ static const struct tsr_param limit_rows[] = {
      .offset = offsetof(struct limits, max_cycles),
      .uncertainty = "exact",
      .doc = "a run that passes this cycle is stopped",
+     .src = "SRC:assumed"},
+    {.key = "fast_forward",
+     .type = TSR_PARAM_BOOL,
+     .def = "true",
+     .offset = offsetof(struct limits, fast_forward),
+     .uncertainty = "exact",
+     .doc = "account at once for loops that repeat themselves and for equal layers; the same "
+            "figures, sooner",
      .src = "SRC:assumed"},
     {.key = NULL}};
 
@@ -607,6 +616,7 @@ static enum tsr_status expand(struct reading *r) {
   m->tiles = tile->count;
   m->max_events = lim->max_events;
   m->max_cycles = lim->max_cycles;
+  m->fast_forward = lim->fast_forward;
   m->promote = tile->promote;
   m->group = tile->group;
   m->dequant = tile->dequant;

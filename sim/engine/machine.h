@@ -59,6 +59,7 @@ struct tsr_machine {
   char format_acc[TSR_PARAM_TEXT_MAX], format_out[TSR_PARAM_TEXT_MAX];
   char mma[TSR_PARAM_TEXT_MAX]; /* as tsr_mma_resolve takes it; empty: by the formats */
   uint64_t max_events, max_cycles;
+  bool fast_forward;         /* loops that repeat themselves are accounted for at once */
   uint64_t cores, tiles;     /* tiles of a core */
   enum tsr_split_kind split; /* how a layer's cores divide it */
   enum tsr_attention attention;

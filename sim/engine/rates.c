@@ -31,8 +31,8 @@ static enum tsr_status read_name(struct reader *r, const char **out, bool *spars
   if (r->p == from) return wrong(r, "a format or `any`");
   char *name = tsr_arena_printf(r->m->arena, "%.*s", (int)(r->p - from), from);
   if (!name) return tsr_err_nomem(r->err);
-  *sparse = !strcmp(name, "sparse");
-  *out = strcmp(name, "any") && !*sparse ? name : NULL;
+  *sparse = strcmp(name, "sparse") == 0;
+  *out = strcmp(name, "any") != 0 && !*sparse ? name : NULL;
   return TSR_OK;
 }
 
@@ -50,7 +50,7 @@ static enum tsr_status read_rule(struct reader *r, struct tsr_machine_rate_rule 
   const char **const parts[] = {&out->a, &out->b, &out->acc, &out->out, NULL};
   size_t n = 0;
   do {
-    const char *name;
+    const char *name = NULL;
     const char *at = r->p;
     enum tsr_status st = read_name(r, &name, &out->sparse);
     if (st) return st;

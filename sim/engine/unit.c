@@ -1,9 +1,10 @@
 /* Queues, semaphores, barriers and requests in flight. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "sim/base/log.h"
 #include "sim/base/rng.h"
-#include "sim/engine/engine_int.h"
+#include "sim/engine/forward.h"
 
 enum { VCD_IDLE, VCD_WORKING, VCD_WAITING };
 
@@ -214,6 +215,7 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
   tsr_mem_free(f->data);
   f->data = op->data;
   f->pc = op->pc;
+  f->signature = op->signature;
   f->unit = u;
   f->used = true;
   f->consumed = f->done = f->is_ahead = false;
@@ -378,6 +380,16 @@ static bool loads_for_others(struct tsri_core *c) {
   return true;
 }
 
+/* What fast-forward wants to know of an entry. */
+static void observe(struct tsri_core *c) {
+  struct tsri_forward *f = c->e->forward;
+  for (uint32_t set = c->issue.looped; set; set &= set - 1)
+    tsri_forward_looped(f, __builtin_ctz(set));
+  c->issue.looped = 0;
+  if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ)
+    c->pending.signature = tsri_forward_signature(f, c->pending_unit, &c->pending.req);
+}
+
 /* The next entry of the program; false when there is none (any more). */
 static bool fetch(struct tsri_core *c) {
   struct tsr_engine *e = c->e;
@@ -388,6 +400,7 @@ static bool fetch(struct tsri_core *c) {
     report_fault(c, c->pending.pc, &fault);
     return false;
   }
+  if (e->forward) observe(c);
   if (c->pending_unit >= 0 && c->pending.kind == TSRI_OP_REQ && loads_for_others(c))
     return false;
   if (c->pending_unit < 0 || c->pending.kind != TSRI_OP_REQ || !e->values) return true;
@@ -410,7 +423,11 @@ static bool issue(struct tsri_core *c) {
         continue;
       }
     }
-    if (!push(&c->unit[c->pending_unit], &c->pending)) return any;
+    if (c->drop[c->pending_unit])
+      c->drop[c->pending_unit]--;
+    else if (!push(&c->unit[c->pending_unit], &c->pending))
+      return any;
+    c->issued[c->pending_unit]++;
     c->pending_unit = -1;
     any = true;
   }
@@ -460,6 +477,8 @@ void tsri_units_progress(struct tsr_engine *e) {
 void tsri_units_reset(struct tsri_core *c, uint64_t cycle) {
   c->pending_unit = -1;
   c->done = false;
+  memset(c->issued, 0, sizeof c->issued);
+  memset(c->drop, 0, sizeof c->drop);
   for (int i = 0; i < TSR_ISA_SEMS; i++) c->sem[i] = (struct tsri_sem){0};
   for (int i = 0; i < TSR_ISA_UNITS; i++) {
     struct tsri_unit *u = &c->unit[i];

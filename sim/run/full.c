@@ -202,10 +202,12 @@ static void close_layer(struct full *f) {
 /* ---- operands ---- */
 
 static void draw_a(struct full *f) {
-  uint64_t n, b, c;
+  enum { PIECE = 1 << 20 };
+  uint64_t n, b, c, stream = tsri_operand_stream(&f->o, TSRI_TENSOR_A);
   TSR_CHECK(tsr_op_elems(f->o.l->op, &n, &b, &c));
-  tsr_draw_normal_many(f->draw_a, f->o.seed, tsri_operand_stream(&f->o, TSRI_TENSOR_A), 0, n,
-                       f->tensor.codes, f->tensor.from);
+  for (uint64_t at = 0; at < n && !tsr_interrupted; at += PIECE)
+    tsr_draw_normal_many(f->draw_a, f->o.seed, stream, at, tsr_min_u64(PIECE, n - at),
+                         (char *)f->tensor.codes + at * f->tensor.bytes, f->tensor.from + at);
 }
 
 /* Codes of n elements into the image, an element in its own bytes. */
@@ -226,7 +228,7 @@ static void draw_b(struct full *f, uint8_t *to) {
   uint64_t piece = f->o.k * tsr_min_u64(COLS, f->o.l->op->n); /* the panel's size */
   uint32_t elem = f->o.l->shape.b_bytes;
   TSR_CHECK(tsr_op_elems(f->o.l->op, &a, &n, &c));
-  for (uint64_t at = 0; at < n; at += piece) {
+  for (uint64_t at = 0; at < n && !tsr_interrupted; at += piece) {
     uint64_t many = tsr_min_u64(piece, n - at);
     tsr_draw_normal_many(f->draw_b, f->o.seed, stream, at, many, f->panel.codes, f->panel.from);
     put_codes(&f->panel, many, elem, to + at * elem);
@@ -572,6 +574,9 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
   if (st) return st;
   draw_b(f, to);
+  if (tsr_interrupted)
+    return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                       l->op->name);
   if (l->scale) st = fill_scales(f, err);
   for (size_t i = 0; !st && i < l->op->n_steps; i++) st = fill_step(f, i, err);
   if (st) return st;

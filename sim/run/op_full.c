@@ -10,6 +10,7 @@
 
 #include "kernels/check/exact.h"
 #include "models/arith/gemm.h"
+#include "sim/base/log.h"
 #include "sim/run/op_value.h"
 
 struct layer {
@@ -79,6 +80,9 @@ static enum tsr_status draw(const struct tsri_op_full *f, size_t layer, const st
   bool plus = positive(l->d.l->op->kind, t);
   for (uint64_t i = 0, n = l->d.tensor[t].elems; !st && i < n; i += MANY) {
     uint64_t many = tsr_min_u64(MANY, n - i);
+    if (tsr_interrupted)
+      st = tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                       l->d.l->op->name);
     tsr_draw_normal_many(table, f->seed, (uint64_t)layer << 2 | (uint64_t)t, i, many, codes,
                          from);
     for (uint64_t j = 0; j < many; j++) {

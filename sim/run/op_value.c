@@ -478,22 +478,20 @@ static enum tsr_status columns_values(struct work *w, struct tsr_err *err) {
   const struct tsr_format *fa = d->format[TSR_LOWER_A], *fd = d->format[TSR_LOWER_OUT];
   uint64_t n = op->n, table = op->attr.table;
   size_t bytes = tsr_gemm_code_bytes(fa);
-  char *row = codes_room(w, fa, table), *some = codes_room(w, fa, n);
+  char *some = codes_room(w, fa, n);
   void *want = codes_room(w, fd, n);
-  double *x = room(w, table, sizeof *x), *y = room(w, n, sizeof *y);
+  double *y = room(w, n, sizeof *y);
   uint32_t *list = room(w, n, sizeof *list);
-  uint64_t *place = room(w, n, sizeof *place);
   if (w->failed) return tsr_err_nomem(err);
   for (uint64_t i = 0; i < op->m * op->count; i++) {
+    if (tsr_interrupted)
+      return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
+                         op->name);
     fetch(w, TSR_LOWER_B, i / op->m * n, n, list);
-    fetch(w, TSR_LOWER_A, i * table, table, row);
-    decode(fa, row, table, x);
-    for (uint64_t j = 0; j < n; j++) {
-      place[j] = list[j];
-      memcpy(some + j * bytes, row + list[j] * bytes, bytes);
-    }
+    for (uint64_t j = 0; j < n; j++)
+      fetch(w, TSR_LOWER_A, i * table + list[j], 1, some + j * bytes);
+    decode(fa, some, n, y);
     window_of(TSR_VEC_POOLMAX, some, fa, 1, n, 0, want, fd); /* of one element: itself */
-    TSR_CHECK(tsr_ref_gather(x, table, 1, place, NULL, n, 1, y));
     result(w, TSR_LOWER_OUT, i * n, n, want, y);
   }
   return TSR_OK;

@@ -44,6 +44,21 @@ static enum tsr_status read_format(const char *name, struct tsr_format *f,
   return TSR_OK;
 }
 
+/* Names that are to be made. */
+static enum tsr_status clash(const struct pass *x, const struct tsr_op *op,
+                             struct tsr_err *err) {
+  size_t n = strlen(op->name);
+  for (size_t i = 0; i < x->g->n_ops; i++) {
+    const char *other = x->g->ops[i].name;
+    if (strncmp(other, op->name, n) != 0 || strncmp(other + n, ".outliers", 9) != 0) continue;
+    return tsr_err_at(err, TSR_INPUT, &x->g->ops[i].pos,
+                      "tile.outliers makes a layer of this name of '%s'; expected another than "
+                      "'%s'",
+                      op->name, other);
+  }
+  return TSR_OK;
+}
+
 static enum tsr_status is_split(const struct pass *x, const struct tsr_op *op, bool *yes,
                                 struct tsr_err *err) {
   const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
@@ -65,7 +80,7 @@ static enum tsr_status is_split(const struct pass *x, const struct tsr_op *op, b
                       "most %d before",
                       op->name, TSR_EPILOGUE_MAX - 1);
   *yes = true;
-  return TSR_OK;
+  return clash(x, op, err);
 }
 
 static bool set_after(struct pass *x, struct tsr_op *op, const size_t *after, size_t n) {

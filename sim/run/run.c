@@ -262,6 +262,8 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
                                .peak_power_mw = NAN,
                                .tokens_per_s = NAN,
                                .events = tsr_engine_events(r->engine),
+                               .fast_forwarded = tsr_engine_events(r->engine) -
+                                                 tsr_engine_events_run(r->engine),
                                .wall_s = wall};
   for (size_t i = 0; i < r->plan->n_layers; i++) {
     const struct tsr_run_layer *l = &r->layers[i];
@@ -370,9 +372,10 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
   return st ? st : tsr_store_put_run(store, &rec, run_id, r->err);
 }
 
-static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, struct tsr_err *err) {
+static enum tsr_status refuse_by_estimate(const struct tsr_run_plan *p, bool forwards,
+                                          struct tsr_err *err) {
   uint64_t fs, limit = p->machine->max_events;
-  if (limit != TSR_UNLIMITED && p->events > limit) {
+  if (!forwards && limit != TSR_UNLIMITED && p->events > limit) {
     enum tsr_status st = tsr_err_set(
         err, TSR_SIM, "workload '%s' would take about %.3g events; sim.max_events is %" PRIu64,
         p->name, (double)p->events, limit);
@@ -417,7 +420,8 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   const struct tsr_run_plan *p = r->plan;
   struct tsr_job *jobs = NULL;
   const struct tsr_job_hooks hooks = {.arg = r, .begin = on_begin, .end = on_end};
-  enum tsr_status st = refuse_by_estimate(p, r->err);
+  bool forwards = r->o->numerics != TSR_NUMERICS_FULL && tsr_engine_forwards(p->machine);
+  enum tsr_status st = refuse_by_estimate(p, forwards, r->err);
   if (st) return st;
   r->arena = tsr_arena_create();
   r->layers = r->arena ? tsr_arena_array(r->arena, p->n_layers, sizeof *r->layers) : NULL;

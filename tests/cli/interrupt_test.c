@@ -103,9 +103,16 @@ static void an_interrupt_ends_a_run_with_a_message(void **state) {
   } rows[] = {{SIGINT, "int.db"}, {SIGTERM, "term.db"}};
   for (size_t i = 0; i < 2; i++) {
     int rc, sig;
-    const char *const args[] = {
-        "run",  "--arch",   "systolic-32", "--workload", "llama2-7b-prefill-2048",
-        "--db", rows[i].db, NULL};
+    const char *const args[] = {"run",
+                                "--arch",
+                                "systolic-32",
+                                "--workload",
+                                "llama2-7b-prefill-2048",
+                                "--db",
+                                rows[i].db,
+                                "--set",
+                                "sim.fast_forward=false",
+                                NULL};
     pid_t pid = tool_start(args, "messages");
     for (int n = 0; access(rows[i].db, F_OK) && n < 1000; n++) pause_s(0.01);
     pause_s(0.3);
