@@ -10,8 +10,9 @@ enum {
   MARKS = 256,       /* heads of iterations between issue and execution: a queue's entries */
   GAIN_MIN = 48,     /* events that must be saved: to issue anew has its price */
   TRIPS_MIN = 5,     /* of a loop worth looking at */
-  LOG_MAX = 1 << 20, /* segments remembered for repetition */
-  REPLAY_MAX = 1 << 24
+  LOG_MAX = 1 << 18, /* segments remembered for repetition */
+  REPLAY_MAX = 1 << 24,
+  RECALLED_MAX = 1024 /* jobs: some 10 KiB each */
 };
 
 /* The state behind an instant. */
@@ -90,6 +91,7 @@ struct tsri_forward {
   size_t cap_delta;
   struct logged *log; /* owned */
   size_t n_log, cap_log;
+  bool log_full; /* some are missing: begin anew */
 };
 enum { EVENTS = 0 }; /* the first of all sums: the agenda's */
 
@@ -357,6 +359,7 @@ static void alike(const struct tsri_forward *f, int loop, const struct mark *at,
 static void forget(struct tsri_forward *f) {
   for (int l = 0; l < TSR_ISA_LOOPS; l++) f->loop[l].n = 0;
   f->n_log = 0;
+  f->log_full = false;
 }
 
 static uint64_t outer_key(const struct mark *at) {
@@ -578,7 +581,7 @@ static void settled(void *arg) {
   const struct mark *entered[TSR_ISA_LOOPS];
   uint32_t set = 0;
   if (f->e->stop != TSRI_STOP_NONE || !f->core || !f->core->job) return;
-  if (f->n_log > LOG_MAX) forget(f);
+  if (f->log_full) forget(f);
   for (int l = 0; l < TSR_ISA_LOOPS; l++) {
     if (f->loop[l].at == f->loop[l].n_marks) continue;
     entered[l] = newly_entered(f, &f->loop[l]);
@@ -615,10 +618,9 @@ void tsri_forward_looped(struct tsri_forward *f, int loop) {
 
 void tsri_forward_log(struct tsri_forward *f, struct tsri_lane *lane, int state, uint64_t start,
                       uint64_t cycles) {
-  if (!tsr_mem_grow((void **)&f->log, &f->cap_log, f->n_log + 1, sizeof *f->log)) {
-    forget(f);
-    return;
-  }
+  f->log_full = f->log_full || f->n_log >= LOG_MAX ||
+                !tsr_mem_grow((void **)&f->log, &f->cap_log, f->n_log + 1, sizeof *f->log);
+  if (f->log_full) return;
   f->log[f->n_log++] = (struct logged){lane, state, start, cycles};
 }
 
@@ -775,7 +777,20 @@ void tsri_recall_begin(struct tsri_forward *f, const struct tsri_running *r) {
   if (!f->record.failed) (void)keep(&f->begin, &f->record.sums);
 }
 
+static void free_recalled(struct tsri_recalled *x) {
+  tsr_mem_free(x->inst);
+  tsr_mem_free(x->delta);
+  tsr_mem_free(x->units);
+  tsr_mem_free(x->segments);
+  *x = (struct tsri_recalled){0};
+}
+
+/* Room for one more; a full table begins anew. */
 static bool grow_table(struct tsri_forward *f) {
+  if (f->n_recalled == RECALLED_MAX) {
+    for (size_t i = 0; i < f->slots; i++) free_recalled(&f->recalled[i]);
+    f->n_recalled = 0;
+  }
   if (2 * f->n_recalled < f->slots) return true;
   size_t slots = f->slots ? 4 * f->slots : 64;
   struct tsri_recalled *old = f->recalled, *table = tsr_mem_array(slots, sizeof *table);
@@ -790,14 +805,6 @@ static bool grow_table(struct tsri_forward *f) {
   f->recalled = table;
   f->slots = slots;
   return true;
-}
-
-static void free_recalled(struct tsri_recalled *x) {
-  tsr_mem_free(x->inst);
-  tsr_mem_free(x->delta);
-  tsr_mem_free(x->units);
-  tsr_mem_free(x->segments);
-  *x = (struct tsri_recalled){0};
 }
 
 static bool copy_result(struct tsri_recalled *x, const struct tsr_layer_result *r) {
