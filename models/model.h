@@ -237,6 +237,8 @@ struct tsr_memory_ops {
   /* Bytes of consecutive addresses in one channel, after which the next one follows;
    * NULL: the address does not choose the channel. */
   uint64_t (*interleave)(const void *params);
+  /* Optional: bytes that it holds of the memory behind it. */
+  uint64_t (*held_bytes)(const void *params);
   /* Optional: bytes that a core's trains have read (write: written) so far, a write-back
    * being of the core that made room by it.  Over the cores they sum to the counters. */
   uint64_t (*core_bytes)(const void *state, uint32_t core, bool write);

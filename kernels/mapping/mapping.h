@@ -40,10 +40,16 @@ struct tsr_target {
   uint64_t burst_bytes;
   double dram_bytes_per_cycle; /* what one stream attains; infinity: unlimited */
   double latency_cycles;       /* of a DRAM burst */
-  /* Cycles of one tile for a lone request (groups products of m x n x k); NULL: the
-   * formulas of the systolic dataflows. */
+  /* Of that the memory's own, and what a core can move whatever the memory does: its window
+   * of bursts, its scratchpads' ports, its link. */
+  double memory_bytes_per_cycle, core_bytes_per_cycle;
+  uint64_t llb_bytes;         /* last-level buffer in front of the memory; 0: none */
+  double llb_bytes_per_cycle; /* of all its slices */
+  /* Cycles of one tile for a lone request (groups products of m x n x k), which completes
+   * its sums or not. */
   uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
-                          uint32_t rate);
+                          uint32_t rate, bool last);
+  uint64_t head; /* cycles to load the first stationary operand */
   const void *tile;
   uint64_t promote; /* products along k of a promoted sum; 0: none is promoted */
   /* Second operands of an epilogue, bytes for each n, m, element of c, and in all. */
@@ -53,6 +59,7 @@ struct tsr_target {
   uint32_t ready_bytes; /* of a weight in a's format, beside the one that was loaded; 0: none */
   uint32_t scale_bytes; /* of the weights' scales, by tile of k and n; 0: none */
   uint64_t lanes;       /* of the vector unit; 0: it costs nothing */
+  double step_cycles;   /* of the vector unit for an element's epilogue */
   bool multicast;       /* what all cores of a layer need is loaded once */
   double readers[2];    /* cores that a load of a, b serves; 0: one */
 };

@@ -168,7 +168,7 @@ static double dot_cycles(const struct search *q, const uint64_t *tile) {
   double steps = 1;
   for (int x = 0; x < TSR_AXIS_COUNT; x++) TSR_CHECK(tile[x]); /* none is empty */
   for (int x = 0; x < TSR_AXIS_COUNT; x++) steps *= (double)tsr_ceil_div(z[x], tile[x]);
-  return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate) + (double)t->skew;
+  return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate, true) + (double)t->skew;
 }
 
 static double compute_cycles(const struct search *q, const uint64_t *tile,

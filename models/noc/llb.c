@@ -332,10 +332,15 @@ static void resource(const void *vs, size_t i, struct tsr_resource *out) {
   snprintf(out->name, sizeof out->name, "slice%zu", i);
 }
 
+static uint64_t held_bytes(const void *vp) {
+  return ((const struct params *)vp)->size;
+}
+
 static const struct tsr_memory_ops memory = {.serve = serve,
                                              .free_fs = free_fs,
                                              .pipe_fs = pipe_fs,
                                              .bandwidth = rate,
+                                             .held_bytes = held_bytes,
                                              .capacity = capacity,
                                              .channels = slices,
                                              .latency_fs = latency,

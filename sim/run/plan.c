@@ -317,12 +317,14 @@ static void facts_of(const struct tsr_machine *m, int slot, struct tsr_unit_fact
   m->slot[slot].ops->unit->facts(m->slot[slot].params, out);
 }
 
-/* Bytes per core cycle that a long load attains: the memory's rate, the window of
- * outstanding bursts over the latency, the narrower port of scratchpads a and b. */
-static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
-  const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
-  uint64_t bw = dram->ops->memory->bandwidth(dram->params);
-  double rate = bw == TSR_UNLIMITED ? INFINITY : (double)bw / (double)m->clock_hz;
+static double per_cycle(const struct tsr_machine *m, uint64_t bytes_per_s) {
+  return bytes_per_s == TSR_UNLIMITED ? INFINITY : (double)bytes_per_s / (double)m->clock_hz;
+}
+
+/* Bytes per core cycle that a core can move: the window of outstanding bursts over the
+ * latency, the narrower port of scratchpads a and b, what stands before the memory. */
+static double core_rate(const struct tsr_machine *m, double latency_cycles) {
+  double rate = INFINITY;
   struct tsr_unit_facts load;
   facts_of(m, TSR_SLOT_LOAD, &load);
   if (latency_cycles > 0)
@@ -334,6 +336,22 @@ static double stream_rate(const struct tsr_machine *m, double latency_cycles) {
   return rate;
 }
 
+static uint64_t llb_bytes(const struct tsr_machine *m) {
+  if (m->llb < 0) return 0;
+  return m->slot[m->llb].ops->memory->held_bytes(m->slot[m->llb].params);
+}
+static double llb_rate(const struct tsr_machine *m) {
+  if (m->llb < 0) return INFINITY;
+  const struct tsr_machine_instance *x = &m->slot[m->llb];
+  return per_cycle(m, x->ops->memory->bandwidth(x->params));
+}
+
+static double link_rate(const struct tsr_machine *m) {
+  if (m->noc < 0) return INFINITY;
+  const struct tsr_machine_instance *noc = &m->slot[m->noc];
+  return per_cycle(m, noc->ops->memory->bandwidth(noc->params));
+}
+
 /* Cycles that a fold of the tile takes beyond its products. */
 static uint64_t skew_of(const struct tsr_unit_facts *tile) {
   return tile->depth ? tile->latency_cycles : tile->rows + tile->cols - 2;
@@ -341,14 +359,14 @@ static uint64_t skew_of(const struct tsr_unit_facts *tile) {
 
 /* A component's own estimate of a lone request. */
 static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k,
-                            uint64_t groups, uint32_t rate) {
+                            uint64_t groups, uint32_t rate, bool last) {
   const struct tsr_machine_instance *x = tile;
   const struct tsr_req req = {.mm = {.m = m,
                                      .n = n,
                                      .k = k,
                                      .groups = groups,
                                      .first = true,
-                                     .last = true,
+                                     .last = last,
                                      .rate = rate,
                                      .a_bytes = 1,
                                      .b_bytes = 1,
@@ -359,10 +377,22 @@ static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k
   return est.cycles;
 }
 
+/* Cycles of a lone preload: what a stream waits for that follows none. */
+static uint64_t head_of(const struct tsr_machine *m, const struct tsr_unit_facts *tile) {
+  const struct tsr_machine_instance *x = &m->slot[TSR_SLOT_TILE];
+  const struct tsr_req req = {
+      .mm = {.kind = TSR_MM_PRELOAD, .m = 1, .n = 1, .k = 1, .groups = 1, .rate = 1}};
+  struct tsr_estimate est = {0};
+  if (!tile->preload) return 0;
+  x->ops->unit->estimate(x->params, &req, &est);
+  return est.cycles;
+}
+
 static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
                    (double)TSR_FS_PER_S;
+  double memory = per_cycle(m, dram->ops->memory->bandwidth(dram->params));
   struct tsr_unit_facts tile, load;
   facts_of(m, TSR_SLOT_TILE, &tile);
   facts_of(m, TSR_SLOT_LOAD, &load);
@@ -375,7 +405,12 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
                            .tile = &m->slot[TSR_SLOT_TILE],
                            .preload = tile.preload,
                            .burst_bytes = load.burst_bytes,
-                           .dram_bytes_per_cycle = stream_rate(m, latency),
+                           .head = head_of(m, &tile),
+                           .dram_bytes_per_cycle = fmin(memory, core_rate(m, latency)),
+                           .memory_bytes_per_cycle = memory,
+                           .core_bytes_per_cycle = fmin(core_rate(m, latency), link_rate(m)),
+                           .llb_bytes = llb_bytes(m),
+                           .llb_bytes_per_cycle = llb_rate(m),
                            .latency_cycles = latency,
                            .promote = m->promote,
                            .multicast = m->multicast};
@@ -393,6 +428,29 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
 
 static bool product_is_dequantised(const struct tsr_run_layer_plan *l) {
   return l->mm_b != l->b;
+}
+
+/* Cycles of the vector unit for an element of a result: by its estimate of many. */
+static double step_cycles(const struct tsr_machine *m, const struct tsr_run_layer_plan *l) {
+  enum { ROWS = 1024, COLS = 1024 };
+  const struct tsr_machine_instance *x = &m->slot[TSR_SLOT_VECTOR];
+  double sum = 0;
+  for (size_t i = 0; i < l->op->n_steps; i++) {
+    struct tsr_vector_step list[TSR_STEPS_MAX];
+    size_t n = tsr_lower_step_list(l->op->step[i].kind, l->op->step[i].with, list);
+    for (size_t j = 0; j < n; j++) {
+      const struct tsr_req req = {.vec = {.op = list[j].op,
+                                          .rows = ROWS,
+                                          .cols = COLS,
+                                          .window = 1,
+                                          .d_bytes = 4,
+                                          .a_bytes = 4}};
+      struct tsr_estimate est = {0};
+      x->ops->unit->estimate(x->params, &req, &est);
+      sum += (double)est.cycles / ROWS / COLS;
+    }
+  }
+  return sum;
 }
 
 static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
@@ -474,20 +532,26 @@ enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
   return st;
 }
 
+void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                    struct tsr_target *out) {
+  target_of(p->machine, out);
+  out->rate = l->rate;
+  out->promote = l->scale ? p->machine->group : p->machine->promote;
+  tsri_epilogue_target(l, out);
+  out->step_cycles = step_cycles(p->machine, l);
+  out->ready_bytes = product_is_dequantised(l) ? l->shape.a_bytes : 0;
+  out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
+}
+
 static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
   struct tsr_target target;
-  target_of(p->machine, &target);
   for (size_t i = 0; i < p->n_layers; i++) {
     if (tsr_interrupted) return tsr_err_set(err, TSR_SIM, "interrupted; nothing was stored");
     struct tsr_run_layer_plan *l = &p->layers[i];
     const struct tsr_run_layer_plan *twin = same_shape(p, i);
-    target.rate = l->rate;
-    target.promote = l->scale ? p->machine->group : p->machine->promote;
-    tsri_epilogue_target(l, &target);
-    target.ready_bytes = product_is_dequantised(l) ? l->shape.a_bytes : 0;
-    target.scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     enum tsr_status st = TSR_OK;
     bool product = tsri_is_product(l->op);
+    if (product && !twin) tsr_run_target(p, l, &target);
     if (!product) {
       st = tsri_op_map(p, l, err);
     } else if (twin) {

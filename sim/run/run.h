@@ -101,6 +101,10 @@ enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_ru
                                   struct tsr_err *err);
 void tsr_run_plan_fini(struct tsr_run_plan *p);
 
+/* What a mapping of a product needs to know of the machine and the layer. */
+void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                    struct tsr_target *out);
+
 /* Lowers a layer: the programs of its cores, named after the machine.  *out is empty
  * before; the caller's (tsr_isa_set_fini). */
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,

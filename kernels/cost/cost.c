@@ -1,0 +1,377 @@
+#include "kernels/cost/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/mem.h"
+
+const char *const tsr_bound_names[] = {"tile", "memory", "vector", NULL};
+
+enum { A, B, C, SLOTS_MAX = 16, LOOPS = TSR_AXIS_COUNT, KINDS = 1 << LOOPS };
+enum { SETTLE_MAX = 24 }; /* iterations after which the last ones stand for all */
+
+/* A tile, by which loops are in their last iteration: what it takes. */
+struct kind {
+  bool known;
+  double transfer[3]; /* cycles of the memory for a, b, c */
+  double bytes[3];
+  double busy, head, tail, fold; /* of the tile: streams, first fill, last drain, one fold */
+  double elems;                  /* of the result */
+};
+
+/* Times at which things are free or there. */
+struct times {
+  double load, store, tile, stream_end, last_fold, vector;
+  double owed;               /* what stores took of the memory while loads were at it */
+  double slot[3][SLOTS_MAX]; /* buffers of a, b, c: free */
+  double full[2];            /* the present tiles of a and b are there */
+  double read;               /* the tile has read the latest operands */
+  double done;               /* the latest result is there */
+  double end;                /* the latest store has ended */
+  double sum[TSR_BOUND_COUNT_], bytes;
+};
+enum { N_TIMES = sizeof(struct times) / sizeof(double) };
+union state {
+  struct times t;
+  double v[N_TIMES];
+};
+
+struct walk {
+  const struct tsr_mapping *m;
+  const struct tsr_target *t;
+  const struct tsr_shape *all;
+  struct tsr_shape part; /* of a core */
+  double rate[3];        /* bytes a cycle of transfers of a, b, c */
+  double seen[3];        /* part of what a core moves that the memory sees */
+  uint64_t cores;
+  uint32_t level[3]; /* loops around the transfers */
+  uint64_t count[3]; /* transfers so far */
+  uint64_t slots[3];
+  bool opened; /* a result's buffer is not asked for yet */
+  struct kind kind[KINDS];
+  union state s;
+};
+
+/* ---- bytes ---- */
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+
+/* Bytes of whole bursts for `bytes` in runs of `run`, which begin at multiples of `stride`
+ * somewhere: a run whose begin is g bytes apart from others in its burst touches, on average,
+ * (run + burst - g)/burst bursts. */
+static double in_bursts(const struct walk *w, double bytes, uint64_t run, uint64_t stride) {
+  double burst = (double)w->t->burst_bytes;
+  double g = (double)gcd(gcd(stride, w->t->burst_bytes), run);
+  return bytes / (double)run * ((double)run + burst - g);
+}
+
+static void set_bytes(struct walk *w, const struct tsr_mapping *tile, struct kind *k) {
+  const struct tsr_shape *s = &w->part;
+  const uint64_t *z = w->all->size, *x = tile->tile; /* rows are those of the whole tensor */
+  uint64_t bytes[3];
+  tsr_mapping_tile_bytes(s, tile, bytes);
+  bytes[C] = bytes[C] / s->acc_bytes * s->out_bytes;
+  uint64_t groups = s->conv ? z[TSR_AXIS_G] : 1;
+  uint64_t row[3] = {groups * z[TSR_AXIS_C] * s->a_bytes, z[TSR_AXIS_N] * s->b_bytes,
+                     groups * z[TSR_AXIS_N] * s->out_bytes}; /* of the tensors, innermost */
+  uint64_t run[3] = {(s->conv ? x[TSR_AXIS_G] : 1) * x[TSR_AXIS_C] * s->a_bytes,
+                     x[TSR_AXIS_N] * s->b_bytes,
+                     (s->conv ? x[TSR_AXIS_G] : 1) * x[TSR_AXIS_N] * s->out_bytes};
+  for (int i = 0; i < 3; i++) {
+    bool whole = run[i] == row[i]; /* rows follow each other */
+    uint64_t length = whole ? bytes[i] : run[i];
+    if (i == A && s->conv && whole) length = run[i] * tsr_min_u64(s->in_w, bytes[i] / run[i]);
+    k->bytes[i] = bytes[i] ? in_bursts(w, (double)bytes[i], tsr_max_u64(length, 1), row[i]) : 0;
+    k->transfer[i] = k->bytes[i] / w->rate[i];
+  }
+}
+
+/* ---- the tile ---- */
+
+static bool stationary(const struct tsr_target *t) {
+  return t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
+}
+
+/* The largest share of one of a core's tiles. */
+static void cut(const struct tsr_target *t, uint64_t *m, uint64_t *n, uint64_t *g) {
+  uint64_t cols = tsr_max_u64(t->cols, 1), rows = tsr_max_u64(t->rows, 1);
+  if (t->tiles < 2) return;
+  if (tsr_ceil_div(*n, cols) >= t->tiles)
+    *n = tsr_ceil_div(tsr_ceil_div(*n, t->tiles), cols) * cols;
+  else if (*g >= t->tiles)
+    *g = tsr_ceil_div(*g, t->tiles);
+  else
+    *m = tsr_min_u64(*m, tsr_ceil_div(tsr_ceil_div(*m, t->tiles), rows) * rows);
+}
+
+static double folds_of(const struct tsr_target *t, uint64_t m, uint64_t n, uint64_t k,
+                       uint64_t g) {
+  uint64_t depth = t->rows * t->rate, cols = t->flow == TSR_FLOW_IS ? m : n;
+  return (double)(tsr_ceil_div(k, depth) * tsr_ceil_div(cols, t->cols) * g);
+}
+
+static void set_work(struct walk *w, const struct tsr_mapping *tile, bool last_k,
+                     struct kind *k) {
+  const struct tsr_target *t = w->t;
+  uint64_t m = tsr_mapping_tile_m(tile), n = tile->tile[TSR_AXIS_N];
+  uint64_t kk = tsr_mapping_tile_k(tile), g = tile->tile[TSR_AXIS_G];
+  k->elems = (double)(m * n * g);
+  cut(t, &m, &n, &g);
+  double all = (double)t->tile_cycles(t->tile, m, n, kk, g, t->rate, last_k);
+  k->head = stationary(t) && t->preload ? (double)t->head : 0;
+  k->tail = t->flow == TSR_FLOW_DOT || (stationary(t) && t->preload) ? (double)t->skew : 0;
+  if (t->flow == TSR_FLOW_DOT) k->tail = (double)t->skew - 1;
+  k->busy = all - k->head - k->tail;
+  k->fold = stationary(t) ? k->busy / folds_of(t, m, n, kk, g) : 0;
+}
+
+/* ---- kinds ---- */
+
+static const struct kind *kind_of(struct walk *w, unsigned last) {
+  struct kind *k = &w->kind[last];
+  if (k->known) return k;
+  struct tsr_mapping tile = *w->m;
+  bool last_k = true;
+  for (uint32_t i = 0; i < w->m->n_loops; i++) {
+    const struct tsr_map_loop *l = &w->m->loop[i];
+    bool is_last = last & 1u << i;
+    uint64_t trips = tsr_ceil_div(w->part.size[l->axis], l->tile);
+    if (is_last) tile.tile[l->axis] = w->part.size[l->axis] - (trips - 1) * l->tile;
+    if (l->axis >= TSR_AXIS_KH && l->axis <= TSR_AXIS_C) last_k = last_k && is_last;
+  }
+  set_bytes(w, &tile, k);
+  set_work(w, &tile, last_k, k);
+  k->known = true;
+  return k;
+}
+
+/* ---- transfers ---- */
+
+/* The memory serves both engines: bursts of a store come between those of a load, which is
+ * later by them; where loads had nothing to do they cost nothing. */
+static void load(struct walk *w, int x, const struct kind *k) {
+  struct times *s = &w->s.t;
+  double from = fmax(s->load, s->slot[x][w->count[x] % w->slots[x]]);
+  s->owed = fmax(s->owed - (from - s->load), 0);
+  s->load = from + k->transfer[x] + s->owed;
+  s->owed = 0;
+  s->full[x] = s->load + w->t->latency_cycles;
+  s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
+  s->bytes += k->bytes[x] * w->seen[x];
+}
+
+static double store(struct walk *w, double ready, const struct kind *k) {
+  struct times *s = &w->s.t;
+  double from = fmax(s->store, ready), own = k->transfer[C];
+  s->store = from + own + (s->load > from ? fmin(own, s->load - from) : 0);
+  s->owed += own;
+  s->sum[TSR_BOUND_MEMORY] += own;
+  s->bytes += k->bytes[C] * w->seen[C];
+  return s->store;
+}
+
+/* ---- the product ---- */
+
+/* When the stationary operand is there that is asked for at `from`: its load goes behind the
+ * stream before.  One that takes longer than there are rows (tile.rule onnxim) does so in an
+ * array that has drained; in another it began with that stream. */
+static double loaded(const struct walk *w, const struct kind *k, double from) {
+  const struct times *s = &w->s.t;
+  double rows = (double)w->t->rows, drained = s->stream_end + (double)w->t->skew;
+  if (k->head <= rows) return fmax(from, s->last_fold) + k->head;
+  if (from >= drained || s->stream_end <= 0) return from + k->head;
+  return fmax(from, s->last_fold + rows);
+}
+
+static void product(struct walk *w, const struct kind *k) {
+  const struct tsr_target *t = w->t;
+  struct times *s = &w->s.t;
+  double from = fmax(fmax(s->full[A], s->full[B]), s->tile), begin;
+  bool streams = stationary(t) && t->preload;
+  if (streams) {
+    begin = fmax(loaded(w, k, from), s->stream_end);
+  } else {
+    begin = fmax(from, s->stream_end);
+  }
+  double end = begin + k->busy;
+  if (w->opened || w->m->promoted) { /* its first result wants a buffer */
+    double room = s->slot[C][w->count[C] % w->slots[C]];
+    double first = streams ? begin + (double)t->rows : t->flow == TSR_FLOW_OS ? end : begin;
+    if (room > first) end += room - first;
+    w->opened = false;
+  }
+  s->sum[TSR_BOUND_TILE] += k->busy;
+  s->stream_end = end;
+  s->last_fold = end - (streams ? k->fold : 0);
+  s->tile = streams ? s->last_fold : end;
+  s->read = end;
+  s->done = end + k->tail;
+  if (t->flow == TSR_FLOW_OS) s->done += (double)t->rows;
+  if (!w->m->promoted) return;
+  double adding = k->elems * (w->m->scaled ? 2 : 1) / (double)tsr_max_u64(t->lanes, 1);
+  s->vector = fmax(s->vector, s->done) + adding;
+  s->sum[TSR_BOUND_VECTOR] += adding;
+  s->slot[C][w->count[C]++ % w->slots[C]] = s->vector;
+  s->done = s->vector;
+}
+
+static void close_result(struct walk *w, const struct kind *k) {
+  struct times *s = &w->s.t;
+  double ready = s->done;
+  if (w->t->step_cycles > 0) {
+    double steps = k->elems * w->t->step_cycles;
+    s->vector = fmax(s->vector, ready) + steps;
+    s->sum[TSR_BOUND_VECTOR] += steps;
+    ready = s->vector;
+  }
+  double end = store(w, ready, k);
+  s->end = end + w->t->latency_cycles;
+  if (!w->m->promoted) s->slot[C][w->count[C]++ % w->slots[C]] = end;
+}
+
+/* ---- loops ---- */
+
+static void walk_level(struct walk *w, uint32_t level, unsigned last);
+
+static bool same(double a, double b) {
+  return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)) + 1e-9;
+}
+
+/* Whether the last `period` iterations moved every time by what those before did. */
+static bool settled(const union state *past, int n, int period) {
+  if (n < 2 * period) return false;
+  const union state *now = &past[n], *mid = &past[n - period], *old = &past[n - 2 * period];
+  for (int i = 0; i < N_TIMES; i++)
+    if (!same(now->v[i] - mid->v[i], mid->v[i] - old->v[i])) return false;
+  return true;
+}
+
+static void walk_loop(struct walk *w, uint32_t level, unsigned last) {
+  const struct tsr_map_loop *l = &w->m->loop[level];
+  uint64_t trips = tsr_ceil_div(w->part.size[l->axis], l->tile);
+  union state past[SETTLE_MAX + 1];
+  int n = 0;
+  past[0] = w->s;
+  for (uint64_t i = 0; i + 1 < trips; i++) {
+    walk_level(w, level + 1, last);
+    if (n == SETTLE_MAX) {
+      memmove(&past[0], &past[1], n * sizeof *past);
+      n--;
+    }
+    past[++n] = w->s;
+    uint64_t left = trips - 2 - i;
+    for (int period = 1; period <= 4 && left; period++) {
+      bool enough = n == SETTLE_MAX && period == 4; /* near enough */
+      if (!enough && !settled(past, n, period)) continue;
+      uint64_t times = left / (uint64_t)period;
+      for (int v = 0; v < N_TIMES; v++)
+        w->s.v[v] += (double)times * (past[n].v[v] - past[n - period].v[v]);
+      i += times * (uint64_t)period;
+      left -= times * (uint64_t)period;
+      past[0] = w->s;
+      n = 0;
+      break;
+    }
+  }
+  walk_level(w, level + 1, last | 1u << level);
+}
+
+static void walk_level(struct walk *w, uint32_t level, unsigned last) {
+  bool a = w->level[A] == level, b = w->level[B] == level, c = w->level[C] == level;
+  /* what a transfer moves depends on the loops around it alone */
+  const struct kind *k = a || b || c || level == w->m->n_loops ? kind_of(w, last) : NULL;
+  if (b) load(w, B, k);
+  if (a) load(w, A, k);
+  if (c) w->opened = true;
+  if (level < w->m->n_loops)
+    walk_loop(w, level, last);
+  else
+    product(w, k);
+  for (int x = A; x <= B; x++)
+    if (w->level[x] == level) w->s.t.slot[x][w->count[x]++ % w->slots[x]] = w->s.t.read;
+  if (c) close_result(w, k);
+}
+
+/* ---- the layer ---- */
+
+static uint32_t level_of(const struct tsr_mapping *m, int tensor) {
+  uint32_t level = 0;
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    if (tsr_mapping_follows(tensor, m->loop[i].axis)) level = i + 1;
+  return level;
+}
+
+/* How often an operand's tile is moved by one core. */
+static double moves_of(const struct walk *w, int x) {
+  double n = 1;
+  for (uint32_t i = 0; i < w->level[x]; i++)
+    n *= (double)tsr_ceil_div(w->part.size[w->m->loop[i].axis], w->m->loop[i].tile);
+  return n;
+}
+
+/* What of an operand's traffic the memory sees.  A last-level buffer that holds all of the
+ * layer reads operands once and keeps results; one that does not, and a multicast, still serve
+ * all cores that want the same with one read. */
+static double seen_by_memory(const struct walk *w, const struct tsr_shape *s,
+                             const struct tsr_split *split, int x) {
+  struct tsr_mapping all = *w->m;
+  uint64_t bytes[3], sum = 0;
+  memcpy(all.tile, s->size, sizeof all.tile);
+  tsr_mapping_tile_bytes(s, &all, bytes);
+  bytes[C] = bytes[C] / s->acc_bytes * s->out_bytes;
+  for (int i = A; i <= C; i++) sum += bytes[i];
+  bool shared = x != C && split && w->cores > 1 && tsr_split_shares(split, x);
+  double once = shared && (w->t->multicast || w->t->llb_bytes) ? 1 / (double)w->cores : 1;
+  if (sum > w->t->llb_bytes) return once;
+  if (x == C) return 0;
+  const struct kind *k = &w->kind[0];
+  double moved = k->bytes[x] * moves_of(w, x) * (double)w->cores;
+  return fmin(once, moved > 0 ? (double)bytes[x] / moved : 1);
+}
+
+static void set_rates(struct walk *w, const struct tsr_shape *s,
+                      const struct tsr_split *split) {
+  const struct tsr_target *t = w->t;
+  double memory = t->memory_bytes_per_cycle / (double)w->cores;
+  for (int x = A; x <= C; x++) w->rate[x] = 1;
+  (void)kind_of(w, 0); /* its bytes */
+  for (int x = A; x <= C; x++) {
+    w->seen[x] = seen_by_memory(w, s, split, x);
+    bool once = x != C && t->multicast && split && w->cores > 1 && tsr_split_shares(split, x);
+    double slices = t->llb_bytes_per_cycle / (once ? 1 : (double)w->cores);
+    double link = fmin(t->core_bytes_per_cycle, slices);
+    w->rate[x] = w->seen[x] > 0 ? fmin(link, memory / w->seen[x]) : link;
+  }
+  w->kind[0].known = false;
+}
+
+void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
+                    const struct tsr_split *split, const struct tsr_target *t,
+                    struct tsr_cost *out) {
+  struct walk w = {.m = m, .t = t, .all = s, .part = *s, .cores = 1};
+  if (split) {
+    w.cores = tsr_split_cores(split);
+    for (int i = 0; i < 2; i++)
+      w.part.size[split->axis[i]] = tsr_min_u64(w.part.size[split->axis[i]], split->chunk[i]);
+  }
+  for (int x = A; x <= C; x++) {
+    w.level[x] = level_of(m, x);
+    w.slots[x] = tsr_min_u64(tsr_max_u64(t->slots[x], 1), SLOTS_MAX);
+  }
+  set_rates(&w, s, split);
+  if (m->promoted || t->epilogue) w.slots[C] = TSR_PROMOTED_SLOTS;
+  walk_level(&w, 0, 0);
+  *out = (struct tsr_cost){.cycles = fmax(w.s.t.end, w.s.t.done),
+                           .dram_bytes = w.s.t.bytes * (double)w.cores};
+  for (int i = 0; i < TSR_BOUND_COUNT_; i++) {
+    out->busy[i] = w.s.t.sum[i];
+    if (out->busy[i] > out->busy[out->bound]) out->bound = (enum tsr_bound)i;
+  }
+}
