@@ -151,3 +151,11 @@ void tsr_mapping_print(const struct tsr_shape *s, const struct tsr_mapping *m,
   if (m->tile[TSR_AXIS_G] > 1) tsr_str_addf(out, "x%" PRIu64, m->tile[TSR_AXIS_G]);
   if (m->promoted) tsr_str_add(out, m->scaled ? " scaled" : " promoted");
 }
+
+void tsr_mapping_target(const struct tsr_mapping *m, struct tsr_target *t) {
+  for (int b = 0; b < 3; b++) {
+    if (!m->slots[b]) continue;
+    t->slot_bytes[b] = t->slot_bytes[b] * t->slots[b] / m->slots[b];
+    t->slots[b] = m->slots[b];
+  }
+}

@@ -81,6 +81,8 @@ struct tsr_mapping {
   bool scaled;        /* a promoted sum is multiplied by its scale first */
   bool promoted;      /* each tile of k is summed anew, and added up in fp32 elsewhere */
   double cost_cycles; /* by the cheap figures that ranked it */
+  uint64_t
+      slots[3]; /* buffers of scratchpads a, b, c that tiles take in turn; 0: the machine's */
 };
 
 /* How a layer is divided among cores: an axis (or two) in chunks; core i of a job has the
@@ -117,6 +119,27 @@ static inline uint64_t tsr_split_cores(const struct tsr_split *s) {
 }
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
                                uint64_t core);
+
+/* A mapping made otherwise than by a template. --------------------------------------- */
+
+/* The loops over tiles of m->tile in this order; those of one trip are left out. */
+void tsr_mapping_loops(const struct tsr_shape *s, const enum tsr_isa_axis order[TSR_AXIS_COUNT],
+                       struct tsr_mapping *m);
+/* What follows from the target: spatial axes, cuts of k, promotion. */
+void tsr_mapping_finish(const struct tsr_shape *s, const struct tsr_target *t,
+                        struct tsr_mapping *m);
+enum tsr_mapping_fault {
+  TSR_MAPPING_SOUND,
+  TSR_MAPPING_SUMS, /* a loop that moves results stands inside one of k */
+  TSR_MAPPING_K,    /* loops of k are not in order kh, kw, c, or a tile of k is no run of k */
+  TSR_MAPPING_ROOM, /* a tile does not fit: bytes that it needs */
+  TSR_MAPPING_PROMOTED, /* its tile of k is not the one that promotion leaves */
+  TSR_MAPPING_RULES     /* groups in a tile, or os sums of more than one fold */
+};
+enum tsr_mapping_fault tsr_mapping_check(const struct tsr_shape *s, const struct tsr_target *t,
+                                         const struct tsr_mapping *m, uint64_t bytes[3]);
+/* The target with the buffers that a mapping takes. */
+void tsr_mapping_target(const struct tsr_mapping *m, struct tsr_target *t);
 
 /* Whether a tensor (0, 1, 2: a, b, c) has coordinates along an axis. */
 bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x);

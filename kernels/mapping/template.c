@@ -371,8 +371,8 @@ static uint64_t beside_bytes(const struct search *q, const uint64_t *tile, uint6
          elems * t->full_bytes + t->one_bytes;
 }
 
-static bool fits(struct search *q, const uint64_t *tile) {
-  uint64_t bytes[3];
+/* Bytes that a tile takes in a buffer of each scratchpad. */
+static void need(const struct search *q, const uint64_t *tile, uint64_t bytes[3]) {
   tsri_tile_bytes(q->s, tile, bytes);
   bytes[1] += bytes[1] / q->s->b_bytes * q->t->ready_bytes;
   if (promotes(q) ||
@@ -382,6 +382,11 @@ static bool fits(struct search *q, const uint64_t *tile) {
     uint64_t all = TSR_PROMOTED_SLOTS * (sums + beside_bytes(q, tile, elems));
     bytes[2] = tsr_ceil_div(all, q->t->slots[2]);
   }
+}
+
+static bool fits(struct search *q, const uint64_t *tile) {
+  uint64_t bytes[3];
+  need(q, tile, bytes);
   bool ok = true;
   for (int i = 0; i < 3; i++) {
     q->least[i] = tsr_min_u64(q->least[i], bytes[i]);
@@ -430,33 +435,81 @@ static void try_all(struct search *q) {
         }
 }
 
+void tsr_mapping_finish(const struct tsr_shape *s, const struct tsr_target *t,
+                        struct tsr_mapping *m) {
+  static const enum tsr_isa_axis spatial[][2] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
+                                                 [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
+                                                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
+                                                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
+  const struct search q = {.s = s, .t = t, .K = tsr_shape_k(s)};
+  m->flow = t->flow;
+  m->spatial_rows = spatial[t->flow][0];
+  m->spatial_cols = spatial[t->flow][1];
+  m->array_rows = array_span(t, m->spatial_rows);
+  m->array_cols = array_span(t, m->spatial_cols);
+  m->k_cut = m->spatial_rows == TSR_AXIS_C ? m->array_rows : 0;
+  m->promoted = promotes(&q);
+  m->scaled = t->scale_bytes != 0;
+}
+
+void tsr_mapping_loops(const struct tsr_shape *s, const enum tsr_isa_axis order[TSR_AXIS_COUNT],
+                       struct tsr_mapping *m) {
+  m->n_loops = 0;
+  for (int i = 0; i < TSR_AXIS_COUNT; i++) {
+    enum tsr_isa_axis x = order[i];
+    uint64_t trips = tsr_ceil_div(s->size[x], m->tile[x]);
+    if (trips > 1) m->loop[m->n_loops++] = (struct tsr_map_loop){x, m->tile[x], trips};
+  }
+}
+
+/* Products are summed in ascending order: loops of k follow it, and a tile is a run of it. */
+static bool is_run_of_k(const struct tsr_shape *s, const struct tsr_mapping *m) {
+  enum tsr_isa_axis last = TSR_AXIS_KH;
+  for (uint32_t i = 0; i < m->n_loops; i++) {
+    enum tsr_isa_axis x = m->loop[i].axis;
+    if (x < TSR_AXIS_KH || x > TSR_AXIS_C) continue;
+    if (x < last) return false;
+    last = x;
+  }
+  int x = TSR_AXIS_C;
+  while (x > TSR_AXIS_KH && m->tile[x] == s->size[x]) x--;
+  while (x-- > TSR_AXIS_KH)
+    if (m->tile[x] != 1) return false;
+  return true;
+}
+
+enum tsr_mapping_fault tsr_mapping_check(const struct tsr_shape *s, const struct tsr_target *t,
+                                         const struct tsr_mapping *m, uint64_t bytes[3]) {
+  struct search q = {.s = s, .t = t, .M = tsr_shape_m(s), .K = tsr_shape_k(s)};
+  bool sums = false; /* a loop of k is open: what follows it may not move results */
+  for (uint32_t i = 0; i < m->n_loops; i++) {
+    enum tsr_isa_axis x = m->loop[i].axis;
+    bool k = x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
+    if (!k && sums) return TSR_MAPPING_SUMS;
+    sums = sums || k;
+  }
+  if (!is_run_of_k(s, m)) return TSR_MAPPING_K;
+  need(&q, m->tile, bytes);
+  for (int b = 0; b < 3; b++)
+    if (bytes[b] > t->slot_bytes[b]) return TSR_MAPPING_ROOM;
+  if (promotes(&q)) {
+    struct axis3 k = promoted_k(&q);
+    for (int i = 0; i < 3; i++)
+      if (m->tile[TSR_AXIS_KH + i] != k.v[i]) return TSR_MAPPING_PROMOTED;
+  }
+  return allowed(&q, m->tile) ? TSR_MAPPING_SOUND : TSR_MAPPING_RULES;
+}
+
 static void fill(const struct search *q, const struct tiling *best, struct tsr_mapping *out) {
-  uint64_t tile[TSR_AXIS_COUNT];
   static const enum tsr_isa_axis orders[2][TSR_AXIS_COUNT] = {
       {TSR_AXIS_G, TSR_AXIS_N, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_KH, TSR_AXIS_KW,
        TSR_AXIS_C},
       {TSR_AXIS_G, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW, TSR_AXIS_N, TSR_AXIS_KH, TSR_AXIS_KW,
        TSR_AXIS_C}};
-  static const enum tsr_isa_axis spatial[][2] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
-                                                 [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
-                                                 [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
-                                                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
-  const struct tsr_target *t = q->t;
-  *out = (struct tsr_mapping){.flow = t->flow};
-  tile_of(q, best, tile);
-  for (int i = 0; i < TSR_AXIS_COUNT; i++) {
-    enum tsr_isa_axis x = orders[best->m_outer][i];
-    out->tile[x] = tile[x];
-    uint64_t trips = tsr_ceil_div(q->s->size[x], tile[x]);
-    if (trips > 1) out->loop[out->n_loops++] = (struct tsr_map_loop){x, tile[x], trips};
-  }
-  out->spatial_rows = spatial[t->flow][0];
-  out->spatial_cols = spatial[t->flow][1];
-  out->array_rows = array_span(t, out->spatial_rows);
-  out->array_cols = array_span(t, out->spatial_cols);
-  out->k_cut = out->spatial_rows == TSR_AXIS_C ? out->array_rows : 0;
-  out->promoted = promotes(q);
-  out->scaled = q->t->scale_bytes != 0;
+  *out = (struct tsr_mapping){0};
+  tile_of(q, best, out->tile);
+  tsr_mapping_loops(q->s, orders[best->m_outer], out);
+  tsr_mapping_finish(q->s, q->t, out);
   out->cost_cycles = best->cost;
 }
 

@@ -86,6 +86,7 @@ CMD(config);
 CMD(presets);
 CMD(models);
 CMD(roofline);
+CMD(map);
 CMD(lower);
 CMD(asm);
 CMD(disasm);

@@ -23,6 +23,7 @@ const struct cmd cmd_table[] = {
     {"config", "an architecture's effective values and where they come from", cmd_config},
     {"presets", "what is built in by name", cmd_presets},
     {"models", "components, formats, instructions, assumed numbers", cmd_models},
+    {"map", "search mappings; write them", cmd_map},
     {"lower", "a workload's programs, as text or binary", cmd_lower},
     {"asm", "a program's text as binary", cmd_asm},
     {"disasm", "a binary program as text", cmd_disasm},

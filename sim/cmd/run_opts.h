@@ -6,7 +6,7 @@
 #include "sim/run/run.h"
 
 struct cmd_run_opts {
-  const char *arch, *program;
+  const char *arch, *program, *mapping;
   struct tsr_str workload; /* several: with ` + ` between them */
   const char **sets;       /* owned */
   size_t n_sets, cap_sets;
@@ -22,6 +22,12 @@ struct cmd_run_opts {
        0,                                                                                   \
        "workload: a network's name, a file, gemm:MxNxK, "                                   \
        "op:NAME:KEY=V,...; several at once each with its cores, W@FIRST-LAST (repeatable)", \
+       -1},                                                                                 \
+      {"mapping",                                                                           \
+       'm',                                                                                 \
+       "F|best",                                                                            \
+       0,                                                                                   \
+       "mappings of matmuls and convolutions: a file, or searched for as by map",           \
        -1},                                                                                 \
       {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1}, {        \
     "batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1          \

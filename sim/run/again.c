@@ -70,6 +70,7 @@ static enum tsr_status read_inputs(struct tsr_store *store, uint64_t run_id, str
     if (!strcmp(role, "arch")) s->o.arch = name, s->o.arch_text = text;
     if (!strcmp(role, "workload")) s->o.workload = name, s->o.workload_text = text;
     if (!strcmp(role, "program")) s->o.program = name, s->o.program_text = text;
+    if (!strcmp(role, "mapping")) s->o.mapping = name, s->o.mapping_text = text;
     if (!strcmp(role, "options")) s->options = text;
     if (!strcmp(role, "changes")) s->o.changes = text;
   }

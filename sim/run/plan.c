@@ -460,14 +460,16 @@ static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
   return true;
 }
 
+bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b) {
+  return a->rate == b->rate && a->scale == b->scale && a->mm_b == b->mm_b && a->b == b->b &&
+         same_steps(a->op, b->op) && tsr_shape_equal(&a->shape, &b->shape);
+}
+
 /* Equal shapes on as many cores get equal mappings: layers repeat. */
 static const struct tsr_run_layer_plan *same_shape(const struct tsr_run_plan *p, size_t i) {
   for (size_t j = 0; j < i; j++) {
     const struct tsr_run_layer_plan *o = &p->layers[j], *l = &p->layers[i];
-    if (o->rate == l->rate && o->max_cores == l->max_cores && o->scale == l->scale &&
-        o->mm_b == l->mm_b && o->b == l->b && same_steps(o->op, l->op) &&
-        tsr_shape_equal(&o->shape, &l->shape))
-      return o;
+    if (o->max_cores == l->max_cores && tsri_same_work(o, l)) return o;
   }
   return NULL;
 }
@@ -490,6 +492,9 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
     out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
     out->slots[b] = buf->ops->buffer->slots(buf->params);
     out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
+    if (!l->mapping.slots[b]) continue;
+    out->slot_bytes[b] = out->slot_bytes[b] * out->slots[b] / l->mapping.slots[b];
+    out->slots[b] = l->mapping.slots[b];
   }
 }
 
@@ -637,7 +642,9 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
   if (!st && o->workload) st = map(p, err);
+  if (!st && o->workload) st = tsri_mappings_read(o, p, err);
   if (!st && o->workload) st = place(p, err);
+  if (!st && o->workload) st = tsri_mappings_best(o, p, err);
   if (!st && o->workload) st = estimate(p, err);
   return st || !p->program.n ? st : tsri_program_place(p, err);
 }

@@ -7,6 +7,7 @@
 #define TSR_SIM_RUN_RUN_H
 
 #include "isa/isa.h"
+#include "kernels/cost/search.h"
 #include "kernels/lower/op.h"
 #include "kernels/mapping/mapping.h"
 #include "models/arith/format.h"
@@ -19,6 +20,7 @@ enum tsr_trace { TSR_TRACE_OFF, TSR_TRACE_SUMMARY, TSR_TRACE_FULL };
 extern const char *const tsr_numerics_names[]; /* off sample full NULL */
 extern const char *const tsr_trace_names[];    /* off summary full NULL */
 
+#define TSR_RUN_MAPPING_BEST "best"
 struct tsr_run_options {
   /* As the user wrote them.  Workloads: one, or several with cores of their own, each
    * `NAME@FIRST-LAST`, separated by one space and `+ `. */
@@ -27,6 +29,9 @@ struct tsr_run_options {
   /* A program instead of the lowered one: binary or text, for the workload's only layer; or
    * alone (workload NULL), where its tensors hold drawn values and nothing is compared. */
   const char *program, *program_text;
+  /* Mappings of products: a file (kernels/mapping/file.h), `best` to search for them, NULL:
+   * the template's.  The text, where it is stored already. */
+  const char *mapping, *mapping_text;
   const char *const *sets; /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
@@ -87,6 +92,7 @@ struct tsr_run_plan {
   struct tsr_program_set program; /* the user's, n = 0: none; owned */
   uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
   const char *program_text; /* it, printed */
+  const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
   size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
@@ -104,6 +110,34 @@ void tsr_run_plan_fini(struct tsr_run_plan *p);
 /* What a mapping of a product needs to know of the machine and the layer. */
 void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                     struct tsr_target *out);
+
+/* ---- mappings ---- */
+
+/* What a search came to: the template, and the ten best by the analytic model, each simulated
+ * alone on a machine at rest. */
+struct tsr_run_found {
+  uint64_t template_cycles, template_bytes, best_cycles, best_bytes; /* DRAM */
+  struct tsr_mapping best; /* the template's where nothing is faster */
+  size_t n;
+  double model[TSR_SEARCH_BEST];    /* cycles by the model … */
+  uint64_t cycles[TSR_SEARCH_BEST]; /* … and by events */
+  uint64_t evaluated;
+  bool whole; /* all there are */
+};
+enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t seed,
+                               struct tsr_run_found *out, struct tsr_err *err);
+/* Whether a mapping of one is one of the other, with the same time. */
+bool tsr_run_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
+/* The mappings of a plan as a file. */
+enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
+                                       struct tsr_err *err);
+/* Matmuls and convolutions: what has a mapping. */
+bool tsr_run_is_product(const struct tsr_run_layer_plan *l);
+/* A product's time by the analytic model, and the least that peak and memory allow. */
+void tsr_run_cost(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                  struct tsr_cost *out);
+double tsr_run_roofline_cycles(const struct tsr_run_plan *p,
+                               const struct tsr_run_layer_plan *l);
 
 /* Lowers a layer: the programs of its cores, named after the machine.  *out is empty
  * before; the caller's (tsr_isa_set_fini). */

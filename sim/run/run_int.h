@@ -34,6 +34,14 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
+/* Mappings of a file, or searched for; see mappings.c. */
+enum tsr_status tsri_mappings_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err);
+enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err);
+/* Products of one shape, formats and epilogue. */
+bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
+
 /* Layers that are no product; see op.c. */
 bool tsri_is_product(const struct tsr_op *op);
 void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,

@@ -1,0 +1,426 @@
+#include "kernels/mapping/file.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "kernels/mapping/mapping_int.h"
+#include "sim/config/tree.h"
+
+struct tsr_mapping_file {
+  struct tsr_arena *arena;
+  const char *text;
+  const struct tsr_node *layers;
+  bool *used; /* by entry */
+};
+
+/* ---- words ---- */
+
+static const char *axis_name(bool conv, int x) {
+  static const char *const matmul[TSR_AXIS_COUNT] = {
+      [TSR_AXIS_G] = "g", [TSR_AXIS_OW] = "m", [TSR_AXIS_N] = "n", [TSR_AXIS_C] = "k"};
+  return conv ? tsr_isa_axis_names[x] : matmul[x];
+}
+
+static enum tsr_status wrong(struct tsr_err *err, const struct tsr_node *n, const char *what,
+                             const char *expected) {
+  return tsr_err_at(err, TSR_INPUT, &n->pos, "%s; expected %s%s%s", what, expected,
+                    n->text ? ", got " : "", n->text ? n->text : "");
+}
+
+static enum tsr_status read_axis(const struct tsr_node *n, bool conv, int *out,
+                                 struct tsr_err *err) {
+  for (int x = 0; n->text && x < TSR_AXIS_COUNT; x++)
+    if (axis_name(conv, x) && !strcmp(n->text, axis_name(conv, x))) {
+      *out = x;
+      return TSR_OK;
+    }
+  return wrong(err, n, "unknown axis",
+               conv ? "g, b, oh, ow, n, kh, kw or c of a convolution"
+                    : "g, m, n or k of a matmul");
+}
+
+static enum tsr_status read_count(const struct tsr_node *n, uint64_t *out,
+                                  struct tsr_err *err) {
+  if (n->text && !n->quoted &&
+      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_COUNT, out) == TSR_QUANTITY_OK &&
+      *out > 0)
+    return TSR_OK;
+  return wrong(err, n, "no count", "a whole number above 0");
+}
+
+static enum tsr_status check_kind(const struct tsr_node *n, enum tsr_node_kind kind,
+                                  const char *what, struct tsr_err *err) {
+  static const char *const names[] = {[TSR_NODE_SCALAR] = "a word or number",
+                                      [TSR_NODE_SEQ] = "a list",
+                                      [TSR_NODE_MAP] = "a mapping"};
+  return n->kind == kind ? TSR_OK : wrong(err, n, what, names[kind]);
+}
+
+static enum tsr_status check_keys(const struct tsr_node *map, const char *const *known,
+                                  struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; i < map->n; i++) {
+    const struct tsr_entry *e = &map->entries[i];
+    size_t n = 0;
+    while (known[n] && strcmp(known[n], e->key) != 0) n++;
+    if (known[n]) continue;
+    enum tsr_status bad = tsr_err_at(err, TSR_INPUT, &e->key_pos, "unknown key '%s'", e->key);
+    const char *near = tsr_err_nearest(e->key, known, n);
+    if (near) tsr_err_hint(err, "did you mean '%s'?", near);
+    if (!st) st = bad;
+  }
+  return st;
+}
+
+/* ---- reading ---- */
+
+static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
+                                  struct tsr_err *err) {
+  static const char *const keys[] = {"version", "layers", NULL};
+  static const char *const entry[] = {"layer",   "dataflow", "cores",    "loops", "buffers",
+                                      "spatial", "k_cut",    "resident", NULL};
+  enum tsr_status st = check_keys(root, keys, err);
+  const struct tsr_node *version = tsr_config_tree_get(root, "version");
+  if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
+    st = wrong(err, version ? version : root, "version of a mapping file", "version: 1");
+  f->layers = tsr_config_tree_get(root, "layers");
+  if (!st && !f->layers) st = wrong(err, root, "no layers", "layers: with an entry for some");
+  if (!st) st = check_kind(f->layers, TSR_NODE_SEQ, "layers", err);
+  for (size_t i = 0; !st && i < f->layers->n; i++) {
+    const struct tsr_node *e = f->layers->items[i];
+    st = check_kind(e, TSR_NODE_MAP, "entry", err);
+    if (!st) st = check_keys(e, entry, err);
+    const struct tsr_node *name = st ? NULL : tsr_config_tree_get(e, "layer");
+    if (!st && (!name || !name->text))
+      st = wrong(err, name ? name : e, "no layer", "layer: a name, or a pattern with * and ?");
+    if (!st && !tsr_config_tree_get(e, "loops"))
+      st = wrong(err, e, "no loops", "loops: a list of {axis, tile}, [] for none");
+  }
+  return st;
+}
+
+enum tsr_status tsr_mapping_file_read(const char *path, const char *text,
+                                      struct tsr_mapping_file **out, struct tsr_err *err) {
+  struct tsr_arena *arena = tsr_arena_create();
+  struct tsr_mapping_file *f = arena ? tsr_arena_array(arena, 1, sizeof *f) : NULL;
+  struct tsr_node *root = NULL;
+  enum tsr_status st = f ? TSR_OK : tsr_err_nomem(err);
+  if (f) *f = (struct tsr_mapping_file){.arena = arena, .text = text};
+  if (!st)
+    st = text ? tsr_config_tree_parse(arena, path, text, strlen(text), &root, err)
+              : tsr_config_tree_read(arena, path, &root, &f->text, err);
+  if (!st) st = check_kind(root, TSR_NODE_MAP, "mapping file", err);
+  if (!st) st = check_head(f, root, err);
+  if (!st) {
+    f->text = tsr_arena_strdup(arena, f->text);
+    f->used = tsr_arena_array(arena, f->layers->n + 1, sizeof *f->used);
+    if (!f->text || !f->used) st = tsr_err_nomem(err);
+  }
+  if (st) {
+    tsr_arena_destroy(arena);
+    return st;
+  }
+  *out = f;
+  return TSR_OK;
+}
+
+void tsr_mapping_file_destroy(struct tsr_mapping_file *f) {
+  if (f) tsr_arena_destroy(f->arena);
+}
+
+const char *tsr_mapping_file_text(const struct tsr_mapping_file *f) {
+  return f->text;
+}
+
+/* ---- an entry against operator and machine ---- */
+
+struct entry {
+  const struct tsr_node *node;
+  const struct tsr_shape *s; /* the layer's, and of a core's part */
+  struct tsr_shape part;
+  struct tsr_target t; /* with the buffers that it takes */
+  struct tsr_split *split;
+  struct tsr_mapping *m;
+  struct tsr_err *err;
+};
+
+static enum tsr_status read_dataflow(const struct entry *e) {
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "dataflow");
+  const char *have = tsr_flow_names[e->t.flow];
+  if (!n || (n->text && !strcmp(n->text, have))) return TSR_OK;
+  return tsr_err_at(e->err, TSR_INPUT, &n->pos,
+                    "the machine's tile is %s; expected that, or another tile.dataflow, got %s",
+                    have, n->text ? n->text : "no word");
+}
+
+static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "cores");
+  if (!n) return TSR_OK;
+  enum tsr_status st = check_kind(n, TSR_NODE_MAP, "cores", e->err);
+  struct tsr_split x = {.axis = {TSR_AXIS_G, TSR_AXIS_G},
+                        .chunk = {e->s->size[TSR_AXIS_G], e->s->size[TSR_AXIS_G]},
+                        .parts = {1, 1}};
+  if (!st && n->n > 2) st = wrong(e->err, n, "too many axes", "at most two that cores divide");
+  for (size_t i = 0; !st && i < n->n; i++) {
+    const struct tsr_entry *c = &n->entries[i];
+    const struct tsr_node key = {.kind = TSR_NODE_SCALAR, .pos = c->key_pos, .text = c->key};
+    int axis = 0;
+    uint64_t parts = 1;
+    st = read_axis(&key, e->s->conv, &axis, e->err);
+    if (!st) st = read_count(c->value, &parts, e->err);
+    if (st) return st;
+    if (parts > e->s->size[axis] || (n->n > 1 && axis >= TSR_AXIS_KH && axis <= TSR_AXIS_C))
+      return wrong(
+          e->err, c->value, "parts of an axis",
+          "at most as many as it has elements; cores that divide k divide nothing else");
+    x.axis[i] = (enum tsr_isa_axis)axis;
+    x.chunk[i] = tsr_ceil_div(e->s->size[axis], parts);
+    x.parts[i] = tsr_ceil_div(e->s->size[axis], x.chunk[i]);
+  }
+  if (st) return st;
+  if (n->n < 2) { /* one axis, twice */
+    x.axis[1] = x.axis[0];
+    x.chunk[1] = e->s->size[x.axis[1]];
+  }
+  if (tsr_split_cores(&x) > cores)
+    return tsr_err_at(e->err, TSR_INPUT, &n->pos,
+                      "parts for %" PRIu64 " cores; expected at most %" PRIu64
+                      ", those that the layer may use",
+                      tsr_split_cores(&x), cores);
+  *e->split = x;
+  return TSR_OK;
+}
+
+static void set_part(struct entry *e) {
+  e->part = *e->s;
+  for (int i = 0; i < 2; i++)
+    if (e->split->parts[i] > 1)
+      e->part.size[e->split->axis[i]] =
+          tsr_min_u64(e->part.size[e->split->axis[i]], e->split->chunk[i]);
+}
+
+static enum tsr_status read_loop(const struct entry *e, const struct tsr_node *l,
+                                 enum tsr_isa_axis *order, int *n) {
+  static const char *const keys[] = {"axis", "tile", NULL};
+  int axis = 0;
+  uint64_t tile = 0;
+  enum tsr_status st = check_kind(l, TSR_NODE_MAP, "loop", e->err);
+  if (!st) st = check_keys(l, keys, e->err);
+  const struct tsr_node *a = st ? NULL : tsr_config_tree_get(l, "axis"),
+                        *t = st ? NULL : tsr_config_tree_get(l, "tile");
+  if (!st && (!a || !t)) st = wrong(e->err, l, "half a loop", "{axis: …, tile: …}");
+  if (!st) st = read_axis(a, e->s->conv, &axis, e->err);
+  if (!st) st = read_count(t, &tile, e->err);
+  if (st) return st;
+  for (int i = 0; i < *n; i++)
+    if (order[i] == (enum tsr_isa_axis)axis)
+      return wrong(e->err, a, "a second loop over an axis", "each axis once");
+  if (tile > e->part.size[axis])
+    return tsr_err_at(e->err, TSR_INPUT, &t->pos,
+                      "tile of axis %s; expected at most its %" PRIu64
+                      " elements%s, got %" PRIu64,
+                      axis_name(e->s->conv, axis), e->part.size[axis],
+                      tsr_split_cores(e->split) > 1 ? " of a core" : "", tile);
+  e->m->tile[axis] = tile;
+  order[(*n)++] = (enum tsr_isa_axis)axis;
+  return TSR_OK;
+}
+
+static enum tsr_status read_loops(const struct entry *e) {
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "loops");
+  enum tsr_isa_axis order[TSR_AXIS_COUNT];
+  int listed = 0;
+  memcpy(e->m->tile, e->part.size, sizeof e->m->tile);
+  enum tsr_status st = check_kind(n, TSR_NODE_SEQ, "loops", e->err);
+  for (size_t i = 0; !st && i < n->n; i++) st = read_loop(e, n->items[i], order, &listed);
+  if (st) return st;
+  for (int x = 0; x < TSR_AXIS_COUNT; x++) { /* the others have one trip */
+    int i = 0;
+    while (i < listed && order[i] != (enum tsr_isa_axis)x) i++;
+    if (i == listed) order[listed++] = (enum tsr_isa_axis)x;
+  }
+  tsr_mapping_loops(&e->part, order, e->m);
+  tsr_mapping_finish(&e->part, &e->t, e->m);
+  return TSR_OK;
+}
+
+static enum tsr_status read_buffers(struct entry *e) {
+  static const char *const keys[] = {"a", "b", "c", NULL};
+  enum { MOST = 16 };
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "buffers");
+  if (!n) return TSR_OK;
+  enum tsr_status st = check_kind(n, TSR_NODE_MAP, "buffers", e->err);
+  if (!st) st = check_keys(n, keys, e->err);
+  for (int b = 0; !st && b < 3; b++) {
+    const struct tsr_node *v = tsr_config_tree_get(n, keys[b]);
+    if (!v) continue;
+    st = read_count(v, &e->m->slots[b], e->err);
+    if (!st && e->m->slots[b] > MOST) st = wrong(e->err, v, "buffers", "at most 16");
+    if (!st && b == 2 && (e->t.promote || e->t.epilogue) &&
+        e->m->slots[b] != TSR_PROMOTED_SLOTS)
+      st = wrong(e->err, v, "buffers of sums that wait for the vector unit", "2");
+    if (e->m->slots[b] == e->t.slots[b]) e->m->slots[b] = 0;
+  }
+  tsr_mapping_target(e->m, &e->t);
+  return st;
+}
+
+static enum tsr_status check_sound(const struct entry *e) {
+  static const char *const why[] = {
+      [TSR_MAPPING_SUMS] = "a loop that moves results inside a loop of k; expected loops of k "
+                           "innermost: sums stay where they are until they are complete",
+      [TSR_MAPPING_K] =
+          "loops or tile of k; expected kh, kw, c in this order and a tile that is a "
+          "run of k: whole axes inside the one that is cut, single steps outside",
+      [TSR_MAPPING_PROMOTED] =
+          "tile of k; expected the one that tile.promote or tile.group gives",
+      [TSR_MAPPING_RULES] = "a tile that the program has no form for; expected one group in a "
+                            "tile unless all of k "
+                            "and n are, channels that divide those of a group, and under os, "
+                            "where k is cut, one fold"};
+  uint64_t bytes[3];
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "loops");
+  enum tsr_mapping_fault f = tsr_mapping_check(&e->part, &e->t, e->m, bytes);
+  if (f == TSR_MAPPING_SOUND) return TSR_OK;
+  if (f != TSR_MAPPING_ROOM) return tsr_err_at(e->err, TSR_INPUT, &n->pos, "%s", why[f]);
+  int b = 0;
+  char need[48], have[48];
+  while (bytes[b] <= e->t.slot_bytes[b]) b++;
+  return tsr_err_at(
+      e->err, TSR_INPUT, &n->pos,
+      "a tile takes %s of scratchpad %c; expected at most %s, one of its %" PRIu64 " buffers",
+      tsr_quantity_print(bytes[b], TSR_UNIT_BYTES, need), "abc"[b],
+      tsr_quantity_print(e->t.slot_bytes[b], TSR_UNIT_BYTES, have), e -> t.slots[b]);
+}
+
+/* ---- what follows from a mapping ---- */
+
+/* Whether an operand is loaded once: no loop that it does not follow stands around its
+ * transfers. */
+static bool is_resident(const struct tsr_mapping *m, int tensor) {
+  uint32_t level = 0;
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    if (tsr_mapping_follows(tensor, m->loop[i].axis)) level = i + 1;
+  for (uint32_t i = 0; i < level; i++)
+    if (!tsr_mapping_follows(tensor, m->loop[i].axis)) return false;
+  return true;
+}
+
+static enum tsr_status check_spatial(const struct entry *e) {
+  static const char *const keys[] = {"rows", "cols", NULL};
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "spatial");
+  const enum tsr_isa_axis have[] = {e->m->spatial_rows, e->m->spatial_cols};
+  if (!n) return TSR_OK;
+  enum tsr_status st = check_kind(n, TSR_NODE_MAP, "spatial", e->err);
+  if (!st) st = check_keys(n, keys, e->err);
+  for (int i = 0; !st && i < 2; i++) {
+    const struct tsr_node *v = tsr_config_tree_get(n, keys[i]);
+    int axis = 0;
+    if (!v) continue;
+    st = read_axis(v, e->s->conv, &axis, e->err);
+    if (!st && axis != (int)have[i])
+      st = tsr_err_at(e->err, TSR_INPUT, &v->pos,
+                      "%s of the array under %s; expected %s, got %s", keys[i],
+                      tsr_flow_names[e->m->flow], axis_name(e->s->conv, (int)have[i]), v->text);
+  }
+  return st;
+}
+
+static enum tsr_status check_rest(const struct entry *e) {
+  const struct tsr_node *cut = tsr_config_tree_get(e->node, "k_cut"),
+                        *resident = tsr_config_tree_get(e->node, "resident");
+  enum tsr_status st = check_spatial(e);
+  uint64_t k = 0;
+  if (!st && cut) st = read_count(cut, &k, e->err);
+  if (!st && cut && k != e->m->k_cut)
+    st = tsr_err_at(e->err, TSR_INPUT, &cut->pos,
+                    "k after which sums leave the array; expected %" PRIu64
+                    " (0: leave the key out), got %" PRIu64,
+                    e->m->k_cut, k);
+  if (!st && resident) st = check_kind(resident, TSR_NODE_SEQ, "resident", e->err);
+  for (size_t i = 0; !st && resident && i < resident->n; i++) {
+    const struct tsr_node *v = resident->items[i];
+    int tensor = v->text && !strcmp(v->text, "b");
+    if (!v->text || (!tensor && strcmp(v->text, "a") != 0))
+      st = wrong(e->err, v, "resident operand", "a or b");
+    else if (!is_resident(e->m, tensor))
+      st = wrong(e->err, v, "an operand that a loop around its own loads again",
+                 "only those that stay");
+  }
+  return st;
+}
+
+enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *layer,
+                                      const struct tsr_shape *s, const struct tsr_target *t,
+                                      uint64_t cores, struct tsr_split *split,
+                                      struct tsr_mapping *out, bool *found,
+                                      struct tsr_err *err) {
+  *found = false;
+  for (size_t i = 0; i < f->layers->n; i++) {
+    const struct tsr_node *n = f->layers->items[i];
+    if (fnmatch(tsr_config_tree_get(n, "layer")->text, layer, 0) != 0) continue;
+    struct entry e = {.node = n, .s = s, .t = *t, .split = split, .m = out, .err = err};
+    *found = f->used[i] = true;
+    *out = (struct tsr_mapping){0};
+    enum tsr_status st = read_dataflow(&e);
+    if (!st) st = read_cores(&e, cores);
+    set_part(&e);
+    if (!st) st = read_buffers(&e);
+    if (!st) st = read_loops(&e);
+    if (!st) st = check_sound(&e);
+    if (!st) st = check_rest(&e);
+    if (st) tsr_err_hint(err, "the entry is that of layer '%s'", layer);
+    return st;
+  }
+  return TSR_OK;
+}
+
+enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; i < f->layers->n; i++) {
+    if (f->used[i]) continue;
+    const struct tsr_node *n = tsr_config_tree_get(f->layers->items[i], "layer");
+    st = tsr_err_at(err, TSR_INPUT, &n->pos,
+                    "no matmul or convolution fits '%s', or an entry above fits all that do",
+                    n->text);
+  }
+  return st;
+}
+
+/* ---- writing ---- */
+
+void tsr_mapping_write_head(struct tsr_str *out) {
+  tsr_str_add(out, "version: 1\nlayers:\n");
+}
+
+void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
+                       const struct tsr_mapping *m, const struct tsr_split *split,
+                       const struct tsr_target *t, struct tsr_str *out) {
+  struct tsr_target own = *t;
+  tsr_mapping_target(m, &own);
+  bool a = is_resident(m, 0), b = is_resident(m, 1);
+  tsr_str_addf(out, "  - layer: \"%s\"\n    dataflow: %s\n", layer, tsr_flow_names[m->flow]);
+  if (tsr_split_cores(split) > 1) {
+    tsr_str_add(out, "    cores: {");
+    for (int i = 0, n = 0; i < 2; i++)
+      if (split->parts[i] > 1)
+        tsr_str_addf(out, "%s%s: %" PRIu64, n++ ? ", " : "",
+                     axis_name(s->conv, (int)split->axis[i]), split->parts[i]);
+    tsr_str_add(out, "}\n");
+  }
+  tsr_str_add(out, m->n_loops ? "    loops:\n" : "    loops: []\n");
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    tsr_str_addf(out, "      - {axis: %s, tile: %" PRIu64 "}  # %" PRIu64 " trips\n",
+                 axis_name(s->conv, (int)m->loop[i].axis), m->loop[i].tile, m->loop[i].trips);
+  uint64_t c = m->promoted || t->epilogue ? TSR_PROMOTED_SLOTS : own.slots[2];
+  tsr_str_addf(out, "    buffers: {a: %" PRIu64 ", b: %" PRIu64 ", c: %" PRIu64 "}\n",
+               own.slots[0], own.slots[1], c);
+  tsr_str_addf(out, "    spatial: {rows: %s, cols: %s}\n",
+               axis_name(s->conv, (int)m->spatial_rows),
+               axis_name(s->conv, (int)m->spatial_cols));
+  if (m->k_cut) tsr_str_addf(out, "    k_cut: %" PRIu64 "\n", m->k_cut);
+  if (a || b)
+    tsr_str_addf(out, "    resident: [%s%s%s]\n", a ? "a" : "", a && b ? ", " : "",
+                 b ? "b" : "");
+}

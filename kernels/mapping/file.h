@@ -1,0 +1,53 @@
+/* Mappings as YAML, read and written.
+ *
+ *   version: 1
+ *   layers:
+ *     - layer: "layers.*.ffn1"          # names, `*` any, `?` one; the first entry that fits
+ *       dataflow: ws                     # of the machine's tile
+ *       cores: {n: 4}                    # optional: what cores divide, into how many parts
+ *       loops:                           # over memory, outer to inner: tiles of elements
+ *         - {axis: n, tile: 512}
+ *         - {axis: m, tile: 256}
+ *         - {axis: k, tile: 128}
+ *       buffers: {a: 2, b: 3, c: 2}      # optional: how many of each scratchpad take turns
+ *       spatial: {rows: k, cols: n}      # optional from here on, held against what follows
+ *       k_cut: 128                       # from the dataflow and the loops: sums leave the
+ *       resident: [b]                    # array; operands that are loaded once
+ *
+ * Axes of a matmul are g (its count), m, n, k; of a convolution g (groups), b, oh, ow, n, kh,
+ * kw, c.  An axis without a loop lies in a tile whole.
+ *
+ * Errors: TSR_INPUT with file, line and column: what is unknown, twice or missing, a tile
+ * larger than its axis, a mapping that the operator or the machine does not allow, an entry
+ * that fits no layer.  Ownership: the file is the caller's (tsr_mapping_file_destroy). */
+#ifndef TSR_KERNELS_MAPPING_FILE_H
+#define TSR_KERNELS_MAPPING_FILE_H
+
+#include "kernels/mapping/mapping.h"
+
+struct tsr_mapping_file;
+
+/* `text` (may be NULL): use it instead of reading the file. */
+enum tsr_status tsr_mapping_file_read(const char *path, const char *text,
+                                      struct tsr_mapping_file **out, struct tsr_err *err);
+void tsr_mapping_file_destroy(struct tsr_mapping_file *f);
+/* As it was read. */
+const char *tsr_mapping_file_text(const struct tsr_mapping_file *f);
+
+/* The mapping of a layer by its name; *found false: no entry fits.  *split is kept where the
+ * entry says nothing of cores. */
+enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *layer,
+                                      const struct tsr_shape *s, const struct tsr_target *t,
+                                      uint64_t cores, struct tsr_split *split,
+                                      struct tsr_mapping *out, bool *found,
+                                      struct tsr_err *err);
+/* Every entry was found by some layer. */
+enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err);
+
+/* The head of a file, and an entry. */
+void tsr_mapping_write_head(struct tsr_str *out);
+void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
+                       const struct tsr_mapping *m, const struct tsr_split *split,
+                       const struct tsr_target *t, struct tsr_str *out);
+
+#endif

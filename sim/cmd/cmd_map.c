@@ -1,0 +1,184 @@
+/* map: searches mappings, and says what they gain. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/base/io.h"
+#include "sim/base/log.h"
+#include "sim/base/mem.h"
+#include "sim/base/str.h"
+#include "sim/cmd/cmd.h"
+#include "sim/cmd/run_opts.h"
+
+enum { OPT_OBJECTIVE = 256, OPT_SEED };
+
+struct map_args {
+  struct cmd_run_opts common;
+  uint64_t seed;
+  const char *out;
+};
+
+static const struct argp_option map_options[] = {
+    CMD_RUN_OPTIONS,
+    {"objective", OPT_OBJECTIVE, "time", 0, "what is to be least (default time)", 0},
+    {"seed", OPT_SEED, "N", 0, "of a search that looks at a part (default 1)", 0},
+    {"output", 'o', "F.yaml", 0, "write the mappings, for run --mapping", 0},
+    {0}};
+
+static error_t parse_map(int key, char *arg, struct argp_state *state) {
+  static const char *const objectives[] = {"time", NULL};
+  struct map_args *a = ((struct cmd_input *)state->input)->own;
+  switch (key) {
+  case OPT_OBJECTIVE: (void)cmd_choice(state, "--objective", objectives, arg); return 0;
+  case OPT_SEED: a->seed = cmd_number(state, "--seed", arg); return 0;
+  case 'o': a->out = arg; return 0;
+  default: return cmd_run_opts_parse(&a->common, key, arg, state);
+  }
+}
+
+/* A layer that stands for all of the same work. */
+struct row {
+  size_t layer, times;
+  struct tsr_run_found found;
+  double roofline;
+};
+
+struct table {
+  struct row *row; /* owned */
+  size_t n;
+  uint64_t template_cycles, best_cycles; /* of all layers */
+  double roofline;
+};
+
+static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint64_t seed,
+                              struct table *t) {
+  enum tsr_status st = TSR_OK;
+  t->row = tsr_mem_array(p->n_layers + 1, sizeof *t->row);
+  if (!t->row) return tsr_err_nomem(&ctx->err);
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    struct row *r = t->row;
+    if (!tsr_run_is_product(l)) continue;
+    while (r < t->row + t->n && !tsr_run_same_work(&p->layers[r->layer], l)) r++;
+    if (r == t->row + t->n) {
+      t->n++;
+      r->layer = i;
+      r->roofline = tsr_run_roofline_cycles(p, l);
+      st = tsr_run_search(p, i, seed, &r->found, &ctx->err);
+    }
+    r->times++;
+    tsr_progress("layers mapped", i + 1, p->n_layers);
+  }
+  tsr_progress("layers mapped", 0, 0);
+  for (size_t i = 0; !st && i < t->n; i++) {
+    const struct row *r = &t->row[i];
+    t->template_cycles += r->times * r->found.template_cycles;
+    t->best_cycles += r->times * r->found.best_cycles;
+    t->roofline += (double)r->times * r->roofline;
+  }
+  return st;
+}
+
+/* All layers of the same work get the same mapping. */
+static void assign(struct tsr_run_plan *p, const struct table *t) {
+  for (size_t i = 0; i < p->n_layers; i++)
+    for (size_t j = 0; j < t->n; j++)
+      if (i != t->row[j].layer && tsr_run_same_work(&p->layers[t->row[j].layer], &p->layers[i]))
+        p->layers[i].mapping = t->row[j].found.best;
+  for (size_t j = 0; j < t->n; j++) p->layers[t->row[j].layer].mapping = t->row[j].found.best;
+}
+
+static double less(uint64_t before, uint64_t after) {
+  return before ? 100 * (1 - (double)after / (double)before) : 0;
+}
+
+static void print_text(const struct tsr_run_plan *p, const struct table *t,
+                       struct tsr_str *out) {
+  tsr_str_addf(out, "%-28s %5s  %12s %12s %6s  %6s  %9s  mapping\n", "layer", "times",
+               "template", "best", "less %", "x roof", "looked at");
+  for (size_t i = 0; i < t->n; i++) {
+    const struct row *r = &t->row[i];
+    const struct tsr_run_layer_plan *l = &p->layers[r->layer];
+    struct tsr_str map = TSR_STR_INIT;
+    tsr_run_layer_print(l, &map);
+    tsr_str_addf(out,
+                 "%-28s %5zu  %12" PRIu64 " %12" PRIu64 " %6.1f  %6.2f  %8" PRIu64 "%s  %s\n",
+                 l->op->name, r->times, r->found.template_cycles, r->found.best_cycles,
+                 less(r->found.template_cycles, r->found.best_cycles),
+                 (double)r->found.best_cycles / r->roofline, r->found.evaluated,
+                 r->found.whole ? "*" : " ", map.p ? map.p : "");
+    out->failed = out->failed || map.failed;
+    tsr_str_fini(&map);
+  }
+  tsr_str_addf(out,
+               "\n%s on %s: %" PRIu64 " cycles by the template, %" PRIu64
+               " by the best (%.1f %% less), %.2f times the roofline's %.0f\n"
+               "each layer alone on a machine at rest; *: all there are\n",
+               p->name, p->machine->name, t->template_cycles, t->best_cycles,
+               less(t->template_cycles, t->best_cycles), (double)t->best_cycles / t->roofline,
+               t->roofline);
+}
+
+static void print_json(const struct tsr_run_plan *p, const struct table *t,
+                       struct tsr_str *out) {
+  tsr_str_addf(out,
+               "{\"template_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
+               ", \"roofline_cycles\": %.0f, \"layers\": [",
+               t->template_cycles, t->best_cycles, t->roofline);
+  for (size_t i = 0; i < t->n; i++) {
+    const struct row *r = &t->row[i];
+    const struct tsr_run_layer_plan *l = &p->layers[r->layer];
+    struct tsr_str map = TSR_STR_INIT;
+    tsr_run_layer_print(l, &map);
+    tsr_str_add(out, i ? ", {\"name\": " : "{\"name\": ");
+    tsr_str_add_json(out, l->op->name);
+    tsr_str_addf(out,
+                 ", \"times\": %zu, \"template_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
+                 ", \"roofline_cycles\": %.0f, \"evaluated\": %" PRIu64
+                 ", \"whole\": %s, \"mapping\": ",
+                 r->times, r->found.template_cycles, r->found.best_cycles, r->roofline,
+                 r->found.evaluated, r->found.whole ? "true" : "false");
+    tsr_str_add_json(out, map.p ? map.p : "");
+    tsr_str_add(out, ", \"candidates\": [");
+    for (size_t c = 0; c < r->found.n; c++)
+      tsr_str_addf(out, "%s{\"model_cycles\": %.0f, \"cycles\": %" PRIu64 "}", c ? ", " : "",
+                   r->found.model[c], r->found.cycles[c]);
+    tsr_str_add(out, "]}");
+    out->failed = out->failed || map.failed;
+    tsr_str_fini(&map);
+  }
+  tsr_str_add(out, "]}\n");
+}
+
+CMD(map) {
+  static const struct argp argp = {
+      .options = map_options,
+      .parser = parse_map,
+      .doc =
+          "Searches mappings of a workload's matmuls and convolutions: by the analytic model, "
+          "the ten best confirmed in the event model. Never slower than the template."};
+  struct map_args a = {.seed = 1};
+  struct tsr_run_options o = {0};
+  struct tsr_run_plan p = {0};
+  struct table t = {0};
+  struct tsr_str out = TSR_STR_INIT, file = TSR_STR_INIT;
+  cmd_parse(ctx, &argp, argc, argv, &a);
+  cmd_run_opts_apply(&a.common, &o);
+  const char *const inputs[] = {o.arch, o.workload, o.mapping};
+  enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, inputs, 3) : TSR_OK;
+  if (!st) st = tsr_run_plan_make(&o, &p, &ctx->err);
+  if (!st) st = search(ctx, &p, a.seed, &t);
+  if (!st) {
+    assign(&p, &t);
+    (ctx->json ? print_json : print_text)(&p, &t, &out);
+    st = out.failed ? tsr_err_nomem(&ctx->err) : TSR_OK;
+  }
+  if (!st && a.out) st = tsr_run_mappings_write(&p, &file, &ctx->err);
+  if (!st && a.out) st = tsr_io_write(a.out, file.p, file.n, &ctx->err);
+  if (!st) st = cmd_print(ctx, out.p);
+  tsr_str_fini(&out);
+  tsr_str_fini(&file);
+  tsr_mem_free(t.row);
+  tsr_run_plan_fini(&p);
+  cmd_run_opts_fini(&a.common);
+  return st;
+}

@@ -1,0 +1,194 @@
+/* Mappings that are not the template's: from a file, or searched for (kernels/cost/search.h)
+ * and confirmed by the event model. */
+#include <string.h>
+
+#include "kernels/cost/search.h"
+#include "kernels/mapping/file.h"
+#include "sim/base/log.h"
+#include "sim/base/mem.h"
+#include "sim/run/run_int.h"
+
+/* ---- from a file ---- */
+
+enum tsr_status tsri_mappings_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err) {
+  struct tsr_mapping_file *f;
+  if (!o->mapping) return TSR_OK;
+  if (!o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST)) return TSR_OK;
+  enum tsr_status st = tsr_mapping_file_read(o->mapping, o->mapping_text, &f, err);
+  if (st) return st;
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    struct tsr_target t;
+    struct tsr_mapping m;
+    bool found;
+    if (!tsri_is_product(l->op)) continue;
+    tsr_run_target(p, l, &t);
+    st = tsr_mapping_file_find(f, l->op->name, &l->shape, &t, l->max_cores, &l->split, &m,
+                               &found, err);
+    if (st || !found) continue;
+    l->mapping = m;
+    l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+  }
+  if (!st) st = tsr_mapping_file_used(f, err);
+  if (!st) {
+    p->mapping_text = tsr_arena_strdup(p->arena, tsr_mapping_file_text(f));
+    if (!p->mapping_text) st = tsr_err_nomem(err);
+  }
+  tsr_mapping_file_destroy(f);
+  return st;
+}
+
+enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
+                                       struct tsr_err *err) {
+  tsr_mapping_write_head(out);
+  for (size_t i = 0; i < p->n_layers; i++) {
+    const struct tsr_run_layer_plan *l = &p->layers[i];
+    struct tsr_target t;
+    if (!tsri_is_product(l->op)) continue;
+    tsr_run_target(p, l, &t);
+    tsr_mapping_write(l->op->name, &l->shape, &l->mapping, &l->split, &t, out);
+  }
+  return out->failed ? tsr_err_nomem(err) : TSR_OK;
+}
+
+/* ---- by the event model ---- */
+
+struct result {
+  uint64_t cycles, dram_bytes;
+};
+
+static enum tsr_status on_end(void *arg, size_t job, const struct tsr_layer_result *r,
+                              struct tsr_err *err) {
+  struct result *out = arg;
+  (void)job;
+  (void)err;
+  *out = (struct result){r->cycles, r->dram_read_bytes + r->dram_write_bytes};
+  return TSR_OK;
+}
+
+/* The layer alone on a machine at rest. */
+static enum tsr_status simulate(const struct tsr_run_plan *p, size_t layer, struct result *out,
+                                struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = &p->layers[layer];
+  struct tsr_program_set set = {0};
+  struct tsr_engine *engine = NULL;
+  const struct tsr_program **list = tsr_mem_array(l->n_cores, sizeof *list);
+  enum tsr_status st = list ? tsr_run_lower(p, layer, &set, err) : tsr_err_nomem(err);
+  for (uint32_t c = 0; !st && c < l->n_cores; c++) list[c] = &set.program[c];
+  if (!st) st = tsr_engine_create(p->machine, NULL, &engine, err);
+  if (!st) {
+    const struct tsr_job job = {.name = l->op->name,
+                                .first_core = l->first_core,
+                                .n_cores = l->n_cores,
+                                .program = list};
+    const struct tsr_job_hooks hooks = {.arg = out, .end = on_end};
+    st = tsr_engine_run(engine, &job, 1, &hooks, err);
+  }
+  tsr_engine_destroy(engine);
+  tsr_isa_set_fini(&set);
+  tsr_mem_free(list);
+  return st;
+}
+
+/* ---- searched for ---- */
+
+enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t seed,
+                               struct tsr_run_found *out, struct tsr_err *err) {
+  struct tsr_run_layer_plan *l = &p->layers[layer];
+  const struct tsr_mapping start = l->mapping;
+  struct tsr_search *s = tsr_mem_alloc(sizeof *s);
+  struct tsr_target t;
+  struct result r = {0, 0};
+  *out = (struct tsr_run_found){0};
+  if (!s) return tsr_err_nomem(err);
+  tsr_run_target(p, l, &t);
+  enum tsr_status st = tsr_search_mappings(&l->shape, &l->split, &t, &start, seed, s, err);
+  if (!st) st = simulate(p, layer, &r, err);
+  out->template_cycles = out->best_cycles = r.cycles;
+  out->template_bytes = out->best_bytes = r.dram_bytes;
+  out->best = start;
+  out->evaluated = st ? 0 : s->evaluated;
+  out->whole = !st && s->whole;
+  for (size_t i = 0; !st && i < s->n; i++) {
+    l->mapping = s->best[i].mapping;
+    st = simulate(p, layer, &r, err);
+    if (st) break;
+    out->model[out->n] = s->best[i].cost.cycles;
+    out->cycles[out->n++] = r.cycles;
+    if (r.cycles > out->best_cycles ||
+        (r.cycles == out->best_cycles && r.dram_bytes >= out->best_bytes))
+      continue;
+    out->best_cycles = r.cycles;
+    out->best_bytes = r.dram_bytes;
+    out->best = l->mapping;
+  }
+  l->mapping = start;
+  tsr_mem_free(s);
+  return st;
+}
+
+bool tsr_run_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b) {
+  return tsri_is_product(a->op) && tsri_is_product(b->op) && a->first_core == b->first_core &&
+         a->n_cores == b->n_cores && tsri_same_work(a, b);
+}
+
+enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err) {
+  if (!o->mapping || strcmp(o->mapping, TSR_RUN_MAPPING_BEST) != 0) return TSR_OK;
+  if (o->mapping_text) return TSR_OK; /* a stored run's, read already */
+  struct tsr_str text = TSR_STR_INIT;
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    struct tsr_run_found found;
+    size_t twin = 0;
+    if (!tsri_is_product(l->op)) continue;
+    while (twin < i && !tsr_run_same_work(&p->layers[twin], l)) twin++;
+    if (twin < i) {
+      l->mapping = p->layers[twin].mapping;
+      continue;
+    }
+    st = tsr_run_search(p, i, o->seed, &found, err);
+    if (!st) l->mapping = found.best;
+    tsr_progress("layers mapped", i + 1, p->n_layers);
+  }
+  tsr_progress("layers mapped", 0, 0);
+  if (!st) st = tsr_run_mappings_write(p, &text, err);
+  if (!st) {
+    p->mapping_text = tsr_arena_strdup(p->arena, text.p);
+    if (!p->mapping_text) st = tsr_err_nomem(err);
+  }
+  tsr_str_fini(&text);
+  return st;
+}
+
+/* ---- the analytic model ---- */
+
+void tsr_run_cost(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                  struct tsr_cost *out) {
+  struct tsr_target t;
+  tsr_run_target(p, l, &t);
+  tsr_mapping_target(&l->mapping, &t);
+  tsr_cost_layer(&l->shape, &l->mapping, &l->split, &t, out);
+}
+
+bool tsr_run_is_product(const struct tsr_run_layer_plan *l) {
+  return tsri_is_product(l->op);
+}
+
+/* Peak of the cores it may use, and the memory's rate for what must move. */
+double tsr_run_roofline_cycles(const struct tsr_run_plan *p,
+                               const struct tsr_run_layer_plan *l) {
+  struct tsr_target t;
+  uint64_t macs = 0, a = 0, b = 0, c = 0;
+  tsr_run_target(p, l, &t);
+  (void)tsr_op_macs(l->op, &macs);
+  (void)tsr_op_elems(l->op, &a, &b, &c);
+  double per_cycle = (double)(t.rows * t.cols * t.depth) * (double)t.rate * (double)t.tiles;
+  double compute = (double)macs / (per_cycle * (double)l->max_cores);
+  double bytes = (double)a * l->shape.a_bytes + (double)b * l->shape.b_bytes +
+                 (t.llb_bytes ? 0 : (double)c * l->shape.out_bytes);
+  double memory = bytes / t.memory_bytes_per_cycle;
+  return compute > memory ? compute : memory;
+}
