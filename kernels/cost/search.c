@@ -162,6 +162,16 @@ static void keep(struct tsr_search *f, const struct tsr_mapping *m, const struct
   f->best[at] = (struct tsr_candidate){*m, *c};
 }
 
+static void sample(struct tsr_search *f, const struct tsr_candidate *c) {
+  struct tsr_rng r = {f->evaluated};
+  uint64_t at = f->n_sample;
+  if (f->n_sample < TSR_SEARCH_SAMPLE)
+    f->n_sample++;
+  else
+    at = tsr_rng_range(&r, 0, f->evaluated - 1);
+  if (at < TSR_SEARCH_SAMPLE) f->sample[at] = *c;
+}
+
 /* Cycles at a place, infinite where nothing fits. */
 static double evaluate(struct space *x, const int *at) {
   struct tsr_candidate c;
@@ -172,6 +182,7 @@ static double evaluate(struct space *x, const int *at) {
   c.mapping.cost_cycles = c.cost.cycles;
   x->found->evaluated++;
   keep(x->found, &c.mapping, &c.cost);
+  sample(x->found, &c);
   return c.cost.cycles;
 }
 

@@ -13,7 +13,7 @@
 
 #include "kernels/cost/cost.h"
 
-enum { TSR_SEARCH_BEST = 10 };
+enum { TSR_SEARCH_BEST = 10, TSR_SEARCH_SAMPLE = 24 };
 struct tsr_candidate {
   struct tsr_mapping mapping;
   struct tsr_cost cost;
@@ -21,6 +21,8 @@ struct tsr_candidate {
 struct tsr_search {
   size_t n; /* found, the best first; all different */
   struct tsr_candidate best[TSR_SEARCH_BEST];
+  size_t n_sample; /* of all that were evaluated, each as likely as any other */
+  struct tsr_candidate sample[TSR_SEARCH_SAMPLE];
   uint64_t evaluated; /* mappings that fit */
   bool whole;         /* the space was looked at whole */
 };

@@ -175,8 +175,7 @@ static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
           e->err, c->value, "parts of an axis",
           "at most as many as it has elements; cores that divide k divide nothing else");
     x.axis[i] = (enum tsr_isa_axis)axis;
-    x.chunk[i] = tsr_ceil_div(e->s->size[axis], parts);
-    x.parts[i] = tsr_ceil_div(e->s->size[axis], x.chunk[i]);
+    x.parts[i] = tsr_split_divide(e->s, &e->t, (enum tsr_isa_axis)axis, parts, &x.chunk[i]);
   }
   if (st) return st;
   if (n->n < 2) { /* one axis, twice */

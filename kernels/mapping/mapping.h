@@ -117,6 +117,9 @@ enum tsr_status tsr_mapping_split(const struct tsr_shape *s, const struct tsr_ta
 static inline uint64_t tsr_split_cores(const struct tsr_split *s) {
   return s->parts[0] * s->parts[1];
 }
+/* Divides axis x into at most n parts that fill the array; how many it came to. */
+uint64_t tsr_split_divide(const struct tsr_shape *s, const struct tsr_target *t,
+                          enum tsr_isa_axis x, uint64_t n, uint64_t *chunk);
 struct tsr_part tsr_split_part(const struct tsr_shape *s, const struct tsr_split *split,
                                uint64_t core);
 

@@ -18,9 +18,8 @@ static bool is_k(enum tsr_isa_axis x) {
   return x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
 }
 
-/* Divides axis x into at most n parts; how many it came to. */
-static uint64_t divide(const struct tsr_shape *s, const struct tsr_target *t,
-                       enum tsr_isa_axis x, uint64_t n, uint64_t *chunk) {
+uint64_t tsr_split_divide(const struct tsr_shape *s, const struct tsr_target *t,
+                          enum tsr_isa_axis x, uint64_t n, uint64_t *chunk) {
   uint64_t size = s->size[x], each = tsr_ceil_div(size, n), unit = grain(t, x);
   if (x == TSR_AXIS_C && t->promote && t->promote < size) unit = t->promote;
   if (unit > 1 && size > unit) each = tsr_min_u64(tsr_ceil_div(each, unit) * unit, size);
@@ -59,10 +58,10 @@ static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
                                 uint64_t q) {
   struct tsr_split split = {.axis = {x, y}};
   struct tsr_shape part = *tr->s;
-  split.parts[0] = divide(tr->s, t, x, p, &split.chunk[0]);
+  split.parts[0] = tsr_split_divide(tr->s, t, x, p, &split.chunk[0]);
   split.parts[1] = 1;
   split.chunk[1] = tr->s->size[y];
-  if (y != x) split.parts[1] = divide(tr->s, t, y, q, &split.chunk[1]);
+  if (y != x) split.parts[1] = tsr_split_divide(tr->s, t, y, q, &split.chunk[1]);
   part.size[x] = split.chunk[0];
   if (y != x) part.size[y] = split.chunk[1];
   bool reduces = is_k(x) && split.parts[0] > 1;

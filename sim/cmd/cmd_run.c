@@ -1,6 +1,7 @@
 /* run, rerun: simulate and store. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/query/query.h"
@@ -12,8 +13,10 @@
 
 enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL, OPT_PROGRAM };
 
+enum model { MODEL_EVENT, MODEL_ANALYTIC, MODEL_BOTH };
 struct run_args {
   struct cmd_run_opts common;
+  enum model model;
   struct tsr_run_options o;
 };
 
@@ -23,7 +26,10 @@ static const struct argp_option run_options[] = {
      "compute sampled outputs, or whole layers, bit for bit (default off)", 0},
     {"trace", OPT_TRACE, "off|summary|full", 0,
      "what is stored of the units' time (default summary)", 0},
-    {"model", OPT_MODEL, "event", 0, "the event simulation (default)", 0},
+    {"model", OPT_MODEL, "event|analytic|both", 0,
+     "the event simulation (default), the analytic model of matmuls and convolutions (which "
+     "stores nothing), or both and their difference",
+     0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
     {"name", OPT_NAME, "S", 0, "a name for the run", 0},
     {"program", OPT_PROGRAM, "F", 0,
@@ -31,7 +37,7 @@ static const struct argp_option run_options[] = {
     {0}};
 
 static error_t parse_run(int key, char *arg, struct argp_state *state) {
-  static const char *const models[] = {"event", NULL};
+  static const char *const models[] = {"event", "analytic", "both", NULL};
   struct run_args *a = ((struct cmd_input *)state->input)->own;
   switch (key) {
   case OPT_NUMERICS:
@@ -40,7 +46,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state) {
   case OPT_TRACE:
     a->o.trace = (enum tsr_trace)cmd_choice(state, "--trace", tsr_trace_names, arg);
     return 0;
-  case OPT_MODEL: (void)cmd_choice(state, "--model", models, arg); return 0;
+  case OPT_MODEL: a->model = (enum model)cmd_choice(state, "--model", models, arg); return 0;
   case OPT_PROGRAM: a->common.program = arg; return 0;
   case OPT_SEED: a->o.seed = cmd_number(state, "--seed", arg); return 0;
   case OPT_NAME:
@@ -212,6 +218,85 @@ static enum tsr_status print_run(struct cmd_ctx *ctx, struct tsr_store *s, uint6
   return st;
 }
 
+/* ---- the analytic model ---- */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Cycles of the stored run's next layer, 0: there is no such run. */
+static uint64_t next_cycles(struct tsr_query *q) {
+  bool row = false;
+  return q && !tsr_query_step(q, &row, NULL) && row ? tsr_query_u64(q, 0) : 0;
+}
+
+static void analytic_row(const struct tsr_run_layer_plan *l, const struct tsr_cost *c,
+                         uint64_t events, struct tsr_str *out) {
+  struct tsr_str map = TSR_STR_INIT;
+  tsr_run_layer_print(l, &map);
+  tsr_str_addf(out, "%-28s %12.0f  %-6s %6.1f %6.1f", l->op->name, c->cycles,
+               tsr_bound_names[c->bound], 100 * c->busy[TSR_BOUND_TILE] / c->cycles,
+               100 * c->busy[TSR_BOUND_MEMORY] / c->cycles);
+  if (events)
+    tsr_str_addf(out, "  %12" PRIu64 " %+7.2f", events, 100 * (c->cycles / (double)events - 1));
+  tsr_str_addf(out, "  %s\n", map.p ? map.p : "");
+  out->failed = out->failed || map.failed;
+  tsr_str_fini(&map);
+}
+
+/* The table; with a run's events their difference. */
+static enum tsr_status analytic_text(const struct tsr_run_plan *p, struct tsr_store *s,
+                                     uint64_t run, struct tsr_str *out, struct tsr_err *err) {
+  double *off = tsr_mem_array(p->n_layers + 1, sizeof *off), sum = 0;
+  struct tsr_query *q = NULL;
+  size_t n = 0, other = 0;
+  enum tsr_status st = off ? TSR_OK : tsr_err_nomem(err);
+  if (!st && s)
+    st = tsr_store_query(s, "SELECT cycles FROM v_layers WHERE run = ?1 ORDER BY layer", &q,
+                         err);
+  if (!st && q) tsr_query_bind_u64(q, 1, run);
+  if (!st)
+    tsr_str_addf(out, "%-28s %12s  %-6s %6s %6s%s  mapping\n", "layer", "model", "bound",
+                 "tile %", "mem %", q ? "        events  off %" : "");
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    const struct tsr_run_layer_plan *l = &p->layers[i];
+    struct tsr_cost c;
+    uint64_t events = next_cycles(q);
+    if (!tsr_run_is_product(l)) {
+      other++;
+      continue;
+    }
+    tsr_run_cost(p, l, &c);
+    analytic_row(l, &c, events, out);
+    sum += c.cycles;
+    if (events) off[n++] = fabs(c.cycles / (double)events - 1);
+  }
+  if (!st) tsr_str_addf(out, "%.0f cycles of matmuls and convolutions by the model", sum);
+  if (!st && other) tsr_str_addf(out, "; %zu other layers are left out", other);
+  if (n) {
+    qsort(off, n, sizeof *off, by_value);
+    tsr_str_addf(out, "; off by %.2f %% (median), %.2f %% (95th percentile)", 100 * off[n / 2],
+                 100 * off[n * 95 / 100]);
+  }
+  tsr_str_add(out, "\n");
+  tsr_query_close(q);
+  tsr_mem_free(off);
+  return st;
+}
+
+static enum tsr_status print_analytic(struct cmd_ctx *ctx, const struct run_args *a,
+                                      struct tsr_store *s, uint64_t run) {
+  struct tsr_run_plan p = {0};
+  struct tsr_str out = TSR_STR_INIT;
+  enum tsr_status st = tsr_run_plan_make(&a->o, &p, &ctx->err);
+  if (!st) st = analytic_text(&p, s, run, &out, &ctx->err);
+  if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
+  tsr_str_fini(&out);
+  tsr_run_plan_fini(&p);
+  return st;
+}
+
 CMD(run) {
   static const struct argp argp = {
       .options = run_options,
@@ -225,9 +310,20 @@ CMD(run) {
   cmd_run_opts_apply(&a.common, &a.o);
   struct tsr_store *s = NULL;
   uint64_t run = 0;
-  enum tsr_status st = cmd_open(ctx, TSR_STORE_WRITE, &s);
+  enum tsr_status st = TSR_OK;
+  if (a.model != MODEL_EVENT && (ctx->json || !a.o.workload || a.o.program))
+    st = tsr_err_set(&ctx->err, TSR_USAGE,
+                     "--model analytic and both are tables of a workload's layers; expected a "
+                     "workload, and neither --json nor --program");
+  if (!st && a.model == MODEL_ANALYTIC) {
+    st = print_analytic(ctx, &a, NULL, 0);
+    cmd_run_opts_fini(&a.common);
+    return st;
+  }
+  if (!st) st = cmd_open(ctx, TSR_STORE_WRITE, &s);
   if (!st) st = tsr_run_execute(&a.o, s, &run, &ctx->err);
   if (!st) st = print_run(ctx, s, run);
+  if (!st && a.model == MODEL_BOTH) st = print_analytic(ctx, &a, s, run);
   cmd_run_opts_fini(&a.common);
   return cmd_close(ctx, s, st);
 }

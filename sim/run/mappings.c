@@ -124,7 +124,22 @@ enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t se
     out->best = l->mapping;
   }
   l->mapping = start;
+  out->n_sample = st ? 0 : s->n_sample;
+  memcpy(out->sample, s->sample, sizeof out->sample);
   tsr_mem_free(s);
+  return st;
+}
+
+enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
+                                 const struct tsr_mapping *m, uint64_t *cycles,
+                                 struct tsr_err *err) {
+  struct tsr_run_layer_plan *l = &p->layers[layer];
+  const struct tsr_mapping own = l->mapping;
+  struct result r = {0, 0};
+  l->mapping = *m;
+  enum tsr_status st = simulate(p, layer, &r, err);
+  l->mapping = own;
+  *cycles = r.cycles;
   return st;
 }
 

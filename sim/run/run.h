@@ -122,10 +122,16 @@ struct tsr_run_found {
   double model[TSR_SEARCH_BEST];    /* cycles by the model … */
   uint64_t cycles[TSR_SEARCH_BEST]; /* … and by events */
   uint64_t evaluated;
-  bool whole; /* all there are */
+  bool whole;      /* all there are */
+  size_t n_sample; /* of those that were evaluated, whether good or not */
+  struct tsr_candidate sample[TSR_SEARCH_SAMPLE];
 };
 enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t seed,
                                struct tsr_run_found *out, struct tsr_err *err);
+/* A layer under a mapping, alone on a machine at rest. */
+enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
+                                 const struct tsr_mapping *m, uint64_t *cycles,
+                                 struct tsr_err *err);
 /* Whether a mapping of one is one of the other, with the same time. */
 bool tsr_run_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
 /* The mappings of a plan as a file. */

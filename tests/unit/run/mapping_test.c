@@ -1,0 +1,292 @@
+/* Mappings from files and by search: what is refused and where, that a file written is the
+ * mapping that was meant, values under odd mappings bit for bit, and what a search promises. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/mapping/file.h"
+#include "tests/unit/run/plans.h"
+#include "tests/unit/run/ran.h"
+#include "tests/unit/store/sample.h"
+
+#define LEN(a) (sizeof(a) / sizeof(*(a)))
+
+/* Runs with a mapping of this text into a new store. */
+static enum tsr_status run_text(struct ran *r, const char *arch, const char *workload,
+                                const char *const *sets, const char *text,
+                                enum tsr_numerics numerics, struct tsr_err *err) {
+  struct tsr_run_options o = {.arch = arch,
+                              .workload = workload,
+                              .sets = sets,
+                              .mapping = text ? "m.yaml" : TSR_RUN_MAPPING_BEST,
+                              .mapping_text = text,
+                              .seed = 1,
+                              .numerics = numerics,
+                              .trace = TSR_TRACE_SUMMARY,
+                              .version = "test"};
+  char path[128];
+  uint64_t id;
+  while (sets && sets[o.n_sets]) o.n_sets++;
+  (void)snprintf(r->dir, sizeof r->dir, "%s", sample_dir());
+  (void)snprintf(path, sizeof path, "%s/t.db", r->dir);
+  assert_int_equal(tsr_store_open(path, TSR_STORE_WRITE, &r->store, err), TSR_OK);
+  return tsr_run_execute(&o, r->store, &id, err);
+}
+
+#define HEAD "version: 1\nlayers:\n  - layer: gemm0\n"
+#define CONV_HEAD "version: 1\nlayers:\n  - layer: conv\n"
+static const char conv[] = "op:conv:in_c=12,hw=10,out_c=8,window=3,pad=1";
+
+static const struct {
+  const char *workload, *arch, *text, *where, *says;
+} wrongs[] = {
+    {"gemm:64x96x128", "systolic-32", "layers: []\n", "1:1", "version: 1"},
+    {"gemm:64x96x128", "systolic-32", "version: 2\nlayers: []\n", "1:10", "version: 1"},
+    {"gemm:64x96x128", "systolic-32", "version: 1\n", "1:1", "no layers"},
+    {"gemm:64x96x128", "systolic-32", "version: 1\nlayer: []\n", "2:1",
+     "did you mean 'layers'"},
+    {"gemm:64x96x128", "systolic-32", HEAD, "3:5", "no loops"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: 3\n", "4:12", "a list"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: q, tile: 3}]\n", "4:20",
+     "g, m, n or k of a matmul, got q"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: oh, tile: 3}]\n", "4:20",
+     "unknown axis"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: m}]\n", "4:13", "half a loop"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: m, tile: 0}]\n", "4:29",
+     "above 0, got 0"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: m, tile: 65}]\n", "4:29",
+     "at most its 64 elements, got 65"},
+    {"gemm:64x96x128", "systolic-32",
+     HEAD "    loops: [{axis: m, tile: 8}, {axis: m, tile: 4}]\n", "4:40", "each axis once"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: [{axis: m, tile: 8, step: 4}]\n", "4:32",
+     "unknown key 'step'"},
+    {"gemm:64x96x128", "systolic-32",
+     HEAD "    loops: [{axis: k, tile: 32}, {axis: m, tile: 8}]\n", "4:12",
+     "inside a loop of k"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    dataflow: os\n    loops: []\n", "4:15",
+     "the machine's tile is ws"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: []\n    buffers: {a: 17}\n", "5:18",
+     "at most 16"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: []\n    spatial: {rows: n}\n", "5:21",
+     "expected k, got n"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: []\n    k_cut: 64\n", "5:12",
+     "expected 32"},
+    {"gemm:64x96x128", "systolic-32",
+     HEAD "    loops: [{axis: n, tile: 32}, {axis: m, tile: 8}]\n    resident: [a]\n", "5:16",
+     "loads again"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    loops: []\n    cores: {n: 2}\n", "5:12",
+     "at most 1"},
+    {"gemm:64x96x128", "mesh-16", HEAD "    loops: []\n    cores: {n: 97}\n", "5:16",
+     "as it has elements"},
+    {"gemm:64x96x128", "systolic-32", "version: 1\nlayers:\n  - {layer: fc*, loops: []}\n",
+     "3:13", "no matmul or convolution fits 'fc*'"},
+    {"gemm:4096x4096x4096", "systolic-32", HEAD "    loops: []\n", "4:12",
+     "a tile takes 32MiB of scratchpad a"},
+    {conv, "systolic-32", CONV_HEAD "    loops: [{axis: c, tile: 4}, {axis: kh, tile: 1}]\n",
+     "4:12", "kh, kw, c in this order"},
+    {conv, "systolic-32", CONV_HEAD "    loops: [{axis: kh, tile: 2}, {axis: c, tile: 4}]\n",
+     "4:12", "a run of k"},
+    {conv, "systolic-32", CONV_HEAD "    loops: [{axis: m, tile: 4}]\n", "4:20",
+     "b, oh, ow, n, kh, kw or c"},
+};
+
+static void mistakes_are_shown_where_they_are(void **state) {
+  (void)state;
+  for (size_t i = 0; i < LEN(wrongs); i++) {
+    struct ran r;
+    struct tsr_err err = TSR_ERR_INIT;
+    char where[48];
+    (void)snprintf(where, sizeof where, "m.yaml:%s: error: ", wrongs[i].where);
+    enum tsr_status st = run_text(&r, wrongs[i].arch, wrongs[i].workload, NULL, wrongs[i].text,
+                                  TSR_NUMERICS_OFF, &err);
+    if (st != TSR_INPUT || !err.n) fail_msg("%s: not refused", wrongs[i].text);
+    if (!strstr(err.msg[0], where) || !strstr(err.msg[0], wrongs[i].says))
+      fail_msg("%s\nexpected %s … %s, got %s", wrongs[i].text, where, wrongs[i].says,
+               err.msg[0]);
+    tsr_err_fini(&err);
+    ran_fini(&r);
+  }
+}
+
+/* Loops in odd orders, odd tiles, three buffers: values are those of the operator. */
+static void values_hold_under_any_mapping(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *workload, *sets[4], *text;
+  } rows[] = {
+      {"systolic-32",
+       "gemm:70x90x100",
+       {NULL},
+       HEAD "    loops: [{axis: m, tile: 17}, {axis: n, tile: 23}, {axis: k, tile: 48}]\n"
+            "    buffers: {a: 3, b: 1, c: 3}\n"},
+      {"systolic-32",
+       "gemm:70x90x100",
+       {"tile.dataflow=is"},
+       HEAD "    loops: [{axis: n, tile: 64}, {axis: m, tile: 33}]\n"},
+      {"systolic-32",
+       "gemm:70x90x100",
+       {"tile.dataflow=os"},
+       HEAD "    loops: [{axis: m, tile: 32}, {axis: n, tile: 30}, {axis: k, tile: 17}]\n"},
+      {"dot-4x4",
+       "gemm:70x90x100",
+       {NULL},
+       HEAD "    cores: {m: 2, n: 2}\n    loops: [{axis: n, tile: 13}, {axis: k, tile: 20}]\n"},
+      {"mesh-16",
+       "gemm:70x90x512",
+       {NULL},
+       HEAD "    cores: {k: 4}\n    loops: [{axis: m, tile: 20}, {axis: k, tile: 64}]\n"},
+      {"systolic-32",
+       conv,
+       {NULL},
+       CONV_HEAD "    loops: [{axis: n, tile: 3}, {axis: oh, tile: 3}, {axis: ow, tile: 4}, "
+                 "{axis: kh, tile: 1}]\n    buffers: {a: 4}\n"},
+      {"systolic-32",
+       "op:bmm:m=20,n=30,k=40,count=5",
+       {NULL},
+       "version: 1\nlayers: [{layer: '*', loops: [{axis: n, tile: 8}, {axis: g, tile: 1}]}]\n"},
+      {"systolic-32",
+       "gemm:70x90x100",
+       {"tile.promote=32"},
+       HEAD "    loops: [{axis: n, tile: 50}, {axis: m, tile: 9}, {axis: k, tile: 32}]\n"},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct ran r;
+    struct tsr_err err = TSR_ERR_INIT;
+    if (run_text(&r, rows[i].arch, rows[i].workload, rows[i].sets, rows[i].text,
+                 TSR_NUMERICS_FULL, &err))
+      fail_msg("%s\n%s", rows[i].text, err.n ? err.msg[0] : "no run");
+    assert_true(ran_number(&r, "SELECT checked_elems FROM v_numeric WHERE seq = 0") > 0);
+    assert_true(ran_number(&r, "SELECT count(*) FROM v_inputs WHERE role = 'mapping'") == 1);
+    tsr_err_fini(&err);
+    ran_fini(&r);
+  }
+}
+
+/* A plan's mappings, written and read again, are the same mappings. */
+static void what_is_written_is_read(void **state) {
+  (void)state;
+  static const char *const archs[] = {"systolic-32", "systolic-128", "dot-4x4", "mesh-16"};
+  static const char *const workloads[] = {"resnet50", "mobilenetv2", "transformer-block"};
+  static const char *const sets[] = {"dram.capacity=unlimited", NULL};
+  for (size_t a = 0; a < LEN(archs); a++)
+    for (size_t w = 0; w < LEN(workloads); w++) {
+      struct tsr_run_plan p;
+      struct tsr_str text = TSR_STR_INIT;
+      struct tsr_mapping_file *f;
+      plan_make(&p, archs[a], workloads[w], sets);
+      assert_int_equal(tsr_run_mappings_write(&p, &text, NULL), TSR_OK);
+      assert_int_equal(tsr_mapping_file_read("m.yaml", text.p, &f, NULL), TSR_OK);
+      for (size_t i = 0; i < p.n_layers; i++) {
+        struct tsr_run_layer_plan *l = &p.layers[i];
+        struct tsr_err err = TSR_ERR_INIT;
+        struct tsr_target t;
+        struct tsr_mapping m;
+        struct tsr_split split = l->split;
+        bool found;
+        if (!tsr_run_is_product(l)) continue;
+        tsr_run_target(&p, l, &t);
+        if (tsr_mapping_file_find(f, l->op->name, &l->shape, &t, l->max_cores, &split, &m,
+                                  &found, &err))
+          fail_msg("%s %s: %s", archs[a], l->op->name, err.msg[0]);
+        assert_true(found);
+        assert_memory_equal(m.tile, l->mapping.tile, sizeof m.tile);
+        assert_int_equal(m.n_loops, l->mapping.n_loops);
+        for (uint32_t j = 0; j < m.n_loops; j++)
+          assert_int_equal(m.loop[j].axis, l->mapping.loop[j].axis);
+        assert_int_equal(m.k_cut, l->mapping.k_cut);
+        assert_int_equal(m.promoted, l->mapping.promoted);
+        tsr_err_fini(&err);
+      }
+      assert_int_equal(tsr_mapping_file_used(f, NULL), TSR_OK);
+      tsr_mapping_file_destroy(f);
+      tsr_str_fini(&text);
+      tsr_run_plan_fini(&p);
+    }
+}
+
+/* Never slower than the template; the same again; the values of what it finds. */
+static void a_search_keeps_its_promises(void **state) {
+  (void)state;
+  static const struct {
+    const char *arch, *workload;
+  } rows[] = {{"systolic-32", "gemm:100x200x300,33x1000x64,1x512x512"},
+              {"systolic-128", "op:conv:in_c=64,hw=28,out_c=96,window=3,pad=1"},
+              {"edge-npu", "gemm:196x256x128"},
+              {"dot-4x4", "gemm:256x256x256"},
+              {"mesh-16", "op:bmm:m=64,n=64,k=64,count=24"}};
+  static const char *const sets[] = {NULL};
+  for (size_t i = 0; i < LEN(rows); i++) {
+    struct tsr_run_plan p;
+    static struct tsr_run_found a, b;
+    plan_make(&p, rows[i].arch, rows[i].workload, sets);
+    for (size_t l = 0; l < p.n_layers; l++) {
+      uint64_t cycles;
+      assert_int_equal(tsr_run_search(&p, l, 7, &a, NULL), TSR_OK);
+      assert_int_equal(tsr_run_search(&p, l, 7, &b, NULL), TSR_OK);
+      assert_true(a.best_cycles <= a.template_cycles && a.evaluated > 10 && a.n > 0);
+      assert_int_equal(a.best_cycles, b.best_cycles);
+      assert_int_equal(a.evaluated, b.evaluated);
+      assert_memory_equal(a.best.tile, b.best.tile, sizeof a.best.tile);
+      assert_int_equal(tsr_run_simulate(&p, l, &a.best, &cycles, NULL), TSR_OK);
+      assert_int_equal(cycles, a.best_cycles);
+      for (size_t c = 1; c < a.n; c++) assert_true(a.model[c] >= a.model[c - 1]);
+    }
+    tsr_run_plan_fini(&p);
+    struct ran r;
+    struct tsr_err err = TSR_ERR_INIT;
+    if (run_text(&r, rows[i].arch, rows[i].workload, sets, NULL, TSR_NUMERICS_FULL, &err) &&
+        strcmp(rows[i].arch, "edge-npu") != 0)
+      fail_msg("%s: %s", rows[i].workload, err.n ? err.msg[0] : "no run");
+    tsr_err_fini(&err);
+    ran_fini(&r);
+  }
+}
+
+/* The analytic model on what a test has time for; `bench cost` has the whole zoo. */
+static void the_analytic_model_is_near(void **state) {
+  (void)state;
+  static const char *const archs[] = {"systolic-32", "systolic-128", "onnxim-128", "tpu-v1",
+                                      "edge-npu"};
+  static const char *const workloads[] = {"resnet50", "bert-base-s128"};
+  static const char *const sets[] = {"dram.capacity=unlimited", NULL};
+  double off[1000];
+  size_t n = 0, near = 0, close = 0;
+  for (size_t a = 0; a < LEN(archs); a++)
+    for (size_t w = 0; w < LEN(workloads); w++) {
+      struct tsr_run_plan p;
+      plan_make(&p, archs[a], workloads[w], sets);
+      for (size_t i = 0; i < p.n_layers && n < LEN(off); i++) {
+        struct tsr_cost c;
+        uint64_t cycles;
+        bool seen = false;
+        for (size_t j = 0; j < i; j++)
+          seen = seen || tsr_run_same_work(&p.layers[j], &p.layers[i]);
+        if (seen) continue;
+        tsr_run_cost(&p, &p.layers[i], &c);
+        assert_int_equal(tsr_run_simulate(&p, i, &p.layers[i].mapping, &cycles, NULL), TSR_OK);
+        double x = c.cycles / (double)cycles - 1;
+        off[n] = x < 0 ? -x : x;
+        near += off[n] <= 0.15;
+        close += off[n++] <= 0.03;
+      }
+      tsr_run_plan_fini(&p);
+    }
+  print_message("%zu layers: %zu within 3 %%, %zu within 15 %%\n", n, close, near);
+  assert_true(n > 100 && 2 * close >= n && 20 * near >= 19 * n);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(mistakes_are_shown_where_they_are),
+      cmocka_unit_test(values_hold_under_any_mapping),
+      cmocka_unit_test(what_is_written_is_read),
+      cmocka_unit_test(a_search_keeps_its_promises),
+      cmocka_unit_test(the_analytic_model_is_near),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
