@@ -78,8 +78,8 @@ static enum tsr_status check_keys(const struct tsr_node *map, const char *const 
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
   static const char *const keys[] = {"version", "layers", NULL};
-  static const char *const entry[] = {"layer",   "dataflow", "cores",    "loops", "buffers",
-                                      "spatial", "k_cut",    "resident", NULL};
+  static const char *const entry[] = {"layer",   "dataflow", "cores", "chunk",    "loops",
+                                      "buffers", "spatial",  "k_cut", "resident", NULL};
   enum tsr_status st = check_keys(root, keys, err);
   const struct tsr_node *version = tsr_config_tree_get(root, "version");
   if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
@@ -154,6 +154,25 @@ static enum tsr_status read_dataflow(const struct entry *e) {
                     have, n->text ? n->text : "no word");
 }
 
+/* Elements of one part, where the entry says how many; they come to as many parts. */
+static enum tsr_status read_chunk(const struct entry *e, int axis, uint64_t *chunk,
+                                  uint64_t parts) {
+  const struct tsr_node *all = tsr_config_tree_get(e->node, "chunk");
+  const struct tsr_node *n = NULL;
+  if (!all) return TSR_OK;
+  enum tsr_status st = check_kind(all, TSR_NODE_MAP, "chunk", e->err);
+  if (!st) n = tsr_config_tree_get(all, axis_name(e->s->conv, axis));
+  if (st || !n) return st;
+  st = read_count(n, chunk, e->err);
+  if (!st && tsr_ceil_div(e->s->size[axis], *chunk) != parts)
+    st = tsr_err_at(e->err, TSR_INPUT, &n->pos,
+                    "%" PRIu64 " elements of axis %s in chunks of %" PRIu64 " are %" PRIu64
+                    " parts; expected the %" PRIu64 " of cores",
+                    e->s->size[axis], axis_name(e->s->conv, axis), *chunk,
+                    tsr_ceil_div(e->s->size[axis], *chunk), parts);
+  return st;
+}
+
 static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
   const struct tsr_node *n = tsr_config_tree_get(e->node, "cores");
   if (!n) return TSR_OK;
@@ -176,6 +195,9 @@ static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
           "at most as many as it has elements; cores that divide k divide nothing else");
     x.axis[i] = (enum tsr_isa_axis)axis;
     x.parts[i] = tsr_split_divide(e->s, &e->t, (enum tsr_isa_axis)axis, parts, &x.chunk[i]);
+    st = read_chunk(e, axis, &x.chunk[i], parts);
+    if (st) return st;
+    x.parts[i] = tsr_ceil_div(e->s->size[axis], x.chunk[i]);
   }
   if (st) return st;
   if (n->n < 2) { /* one axis, twice */
@@ -406,6 +428,11 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
       if (split->parts[i] > 1)
         tsr_str_addf(out, "%s%s: %" PRIu64, n++ ? ", " : "",
                      axis_name(s->conv, (int)split->axis[i]), split->parts[i]);
+    tsr_str_add(out, "}\n    chunk: {");
+    for (int i = 0, n = 0; i < 2; i++)
+      if (split->parts[i] > 1)
+        tsr_str_addf(out, "%s%s: %" PRIu64, n++ ? ", " : "",
+                     axis_name(s->conv, (int)split->axis[i]), split->chunk[i]);
     tsr_str_add(out, "}\n");
   }
   tsr_str_add(out, m->n_loops ? "    loops:\n" : "    loops: []\n");

@@ -5,7 +5,8 @@
  *     - layer: "layers.*.ffn1"          # names, `*` any, `?` one; the first entry that fits
  *       dataflow: ws                     # of the machine's tile
  *       cores: {n: 4}                    # optional: what cores divide, into how many parts
- *       loops:                           # over memory, outer to inner: tiles of elements
+ *       chunk: {n: 512}                  # of so many elements; else even ones that fill the
+ * array loops:                           # over memory, outer to inner: tiles of elements
  *         - {axis: n, tile: 512}
  *         - {axis: m, tile: 256}
  *         - {axis: k, tile: 128}

@@ -85,6 +85,8 @@ static const struct {
      "as it has elements"},
     {"gemm:64x96x128", "systolic-32", "version: 1\nlayers:\n  - {layer: fc*, loops: []}\n",
      "3:13", "no matmul or convolution fits 'fc*'"},
+    {"gemm:64x96x128", "mesh-16", HEAD "    loops: []\n    cores: {n: 3}\n    chunk: {n: 48}\n",
+     "6:16", "are 2 parts; expected the 3 of cores"},
     {"gemm:4096x4096x4096", "systolic-32", HEAD "    loops: []\n", "4:12",
      "a tile takes 32MiB of scratchpad a"},
     {conv, "systolic-32", CONV_HEAD "    loops: [{axis: c, tile: 4}, {axis: kh, tile: 1}]\n",
