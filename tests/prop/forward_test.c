@@ -22,7 +22,8 @@ struct one {
   char workload[160];
   char text[SETS][TEXT];
   size_t n;
-  bool full; /* trace */
+  bool full;         /* trace */
+  char mapping[400]; /* of a file, "": the template's */
 };
 
 static void set(struct one *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -136,12 +137,32 @@ static void random_work(struct tsr_rng *r, struct one *x) {
   }
 }
 
+/* A mapping by hand, good or bad, that may not fit. */
+static void random_mapping(struct tsr_rng *r, struct one *x) {
+  uint64_t m, n, k;
+  if (!one_of(r, 2) ||
+      sscanf(x->workload, "gemm:%" SCNu64 "x%" SCNu64 "x%" SCNu64, &m, &n, &k) != 3 ||
+      strchr(x->workload, ','))
+    return;
+  const uint64_t tm = UP_TO(m), tn = UP_TO(n), tk = tsr_min_u64(k, 16 * UP_TO(16));
+  bool n_outer = one_of(r, 2);
+  (void)snprintf(
+      x->mapping, sizeof x->mapping,
+      "version: 1\nlayers:\n  - layer: '*'\n    loops:\n"
+      "      - {axis: %s, tile: %" PRIu64 "}\n      - {axis: %s, tile: %" PRIu64 "}\n"
+      "      - {axis: k, tile: %" PRIu64 "}\n    buffers: {a: %" PRIu64 ", b: %" PRIu64 "}\n",
+      n_outer ? "n" : "m", n_outer ? tsr_min_u64(tn, 64) : tsr_min_u64(tm, 64),
+      n_outer ? "m" : "n", n_outer ? tsr_min_u64(tm, 64) : tsr_min_u64(tn, 64), tk, UP_TO(3),
+      UP_TO(3));
+}
+
 static void random_case(uint64_t i, struct one *x) {
   struct tsr_rng rng = {i * 2654435761u + 17}, *r = &rng;
   memset(x, 0, sizeof *x);
   random_tile(r, x);
   random_memories(r, x);
   random_work(r, x);
+  random_mapping(r, x);
   x->full = one_of(r, 2);
 }
 
@@ -158,6 +179,8 @@ static bool run_both(struct one *x, struct tsr_store *store) {
                                       .workload = x->workload,
                                       .sets = sets,
                                       .n_sets = x->n + 1,
+                                      .mapping = *x->mapping ? "m.yaml" : NULL,
+                                      .mapping_text = *x->mapping ? x->mapping : NULL,
                                       .seed = 1,
                                       .trace = x->full ? TSR_TRACE_FULL : TSR_TRACE_SUMMARY,
                                       .version = "test"};
@@ -202,6 +225,7 @@ static void expect_same(struct tsr_store *s, const char *table, const struct one
     double n = number(s, sql.p);
     if (n > 0) {
       for (size_t i = 0; i < x->n; i++) print_message("--set %s ", x->text[i]);
+      print_message("%s\n", x->mapping);
       fail_msg("%s on %s: %.0f rows of table %s differ", x->workload, x->arch, n, table);
     }
   }
@@ -236,7 +260,7 @@ static size_t expect_all_same(struct tsr_store *s, const struct one *x) {
 
 static void every_table_is_the_same(void **state) {
   (void)state;
-  uint64_t cases = prop_cases(560), ran = 0, forwarded = 0;
+  uint64_t cases = prop_cases(620), ran = 0, forwarded = 0;
   double skipped = 0, all = 0;
   for (uint64_t i = 0; i < cases; i++) {
     struct one x;
@@ -261,7 +285,7 @@ static void every_table_is_the_same(void **state) {
   print_message("%" PRIu64 " pairs of runs; %" PRIu64
                 " skipped something, %.0f %% of all events\n",
                 ran, forwarded, 100 * skipped / all);
-  assert_true(10 * ran >= 9 * cases && 4 * forwarded >= ran);
+  assert_true(10 * ran >= 8 * cases && 5 * forwarded >= ran);
 }
 
 int main(void) {
