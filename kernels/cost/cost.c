@@ -111,10 +111,14 @@ static void cut(const struct tsr_target *t, uint64_t *m, uint64_t *n, uint64_t *
     *m = tsr_min_u64(*m, tsr_ceil_div(tsr_ceil_div(*m, t->tiles), rows) * rows);
 }
 
-static double folds_of(const struct tsr_target *t, uint64_t m, uint64_t n, uint64_t k,
-                       uint64_t g) {
-  uint64_t depth = t->rows * t->rate, cols = t->flow == TSR_FLOW_IS ? m : n;
-  return (double)(tsr_ceil_div(k, depth) * tsr_ceil_div(cols, t->cols) * g);
+/* Stream of one fold: with fewer rows than its stationary operand takes to load it is shorter
+ * than the time between folds. */
+static double fold_of(const struct tsr_target *t, uint64_t m, uint64_t n, uint64_t k,
+                      bool last_k) {
+  uint64_t *side = t->flow == TSR_FLOW_IS ? &m : &n;
+  *side = tsr_min_u64(*side, t->cols);
+  k = tsr_min_u64(k, t->rows * t->rate);
+  return (double)t->tile_cycles(t->tile, m, n, k, 1, t->rate, last_k);
 }
 
 static void set_work(struct walk *w, const struct tsr_mapping *tile, bool last_k,
@@ -129,7 +133,7 @@ static void set_work(struct walk *w, const struct tsr_mapping *tile, bool last_k
   k->tail = t->flow == TSR_FLOW_DOT || (stationary(t) && t->preload) ? (double)t->skew : 0;
   if (t->flow == TSR_FLOW_DOT) k->tail = (double)t->skew - 1;
   k->busy = all - k->head - k->tail;
-  k->fold = stationary(t) ? k->busy / folds_of(t, m, n, kk, g) : 0;
+  k->fold = stationary(t) ? fold_of(t, m, n, kk, last_k) - k->head - k->tail : 0;
 }
 
 /* ---- kinds ---- */
@@ -207,7 +211,7 @@ static void product(struct walk *w, const struct kind *k) {
     if (room > first) end += room - first;
     w->opened = false;
   }
-  s->sum[TSR_BOUND_TILE] += k->busy;
+  s->sum[TSR_BOUND_TILE] += k->busy + (streams ? fmax(k->head - k->fold, 0) : 0);
   s->stream_end = end;
   s->last_fold = end - (streams ? k->fold : 0);
   s->tile = streams ? s->last_fold : end;
@@ -274,7 +278,6 @@ static void walk_loop(struct walk *w, uint32_t level, unsigned last) {
       for (int v = 0; v < N_TIMES; v++)
         w->s.v[v] += (double)times * (past[n].v[v] - past[n - period].v[v]);
       i += times * (uint64_t)period;
-      left -= times * (uint64_t)period;
       past[0] = w->s;
       n = 0;
       break;

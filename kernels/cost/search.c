@@ -210,17 +210,18 @@ static void step(const struct space *x, struct tsr_rng *r, int *at) {
   if (at[d] >= x->size[d]) at[d] = x->size[d] - 1;
 }
 
+/* Threshold accepting (Dueck and Scheuer, 1990): annealing without an exponential. */
 static void anneal(struct space *x, struct tsr_rng *r, int *at, double cost) {
   for (int i = 0; i < STEPS; i++) {
     int next[DIMS];
     memcpy(next, at, sizeof next);
     for (uint64_t n = tsr_rng_range(r, 1, 2); n > 0; n--) step(x, r, next);
     double c = evaluate(x, next);
-    /* worse by a part of the present: at first 2 %, less and less */
-    double heat = 0.02 * (1 - (double)i / STEPS);
+    /* worse by a part of the present: at first up to 4 %, less and less */
+    double heat = 0.04 * (1 - (double)i / STEPS);
     double chance = (double)(tsr_rng_next(r) >> 11) * 0x1p-53;
     if (isinf(c) && !isinf(cost)) continue;
-    if (c > cost && !(chance < exp(-(c - cost) / (cost * heat + 1e-9)))) continue;
+    if (c > cost * (1 + heat * chance)) continue;
     memcpy(at, next, sizeof next);
     cost = c;
   }

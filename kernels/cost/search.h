@@ -5,7 +5,7 @@
  * over groups, m and n; buffers of the scratchpads, the machine's or one more.  A small space
  * is looked at whole, but for what is larger than what does not fit; a large one from its best
  * known place and from random ones on, by steps to neighbours that are better, or, seldom and
- * ever more seldom, worse (simulated annealing).  The same seed finds the same.
+ * ever less, worse (threshold accepting).  The same seed finds the same.
  *
  * Units: core cycles.  Ownership: plain values; candidates are the caller's. */
 #ifndef TSR_KERNELS_COST_SEARCH_H

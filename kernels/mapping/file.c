@@ -22,10 +22,15 @@ static const char *axis_name(bool conv, int x) {
   return conv ? tsr_isa_axis_names[x] : matmul[x];
 }
 
+static bool is_k(int axis) {
+  return axis >= TSR_AXIS_KH && axis <= TSR_AXIS_C;
+}
+
 static enum tsr_status wrong(struct tsr_err *err, const struct tsr_node *n, const char *what,
                              const char *expected) {
-  return tsr_err_at(err, TSR_INPUT, &n->pos, "%s; expected %s%s%s", what, expected,
-                    n->text ? ", got " : "", n->text ? n->text : "");
+  (void)tsr_err_at(err, TSR_INPUT, &n->pos, "%s; expected %s%s%s", what, expected,
+                   n->text && *n->text ? ", got " : "", n->text ? n->text : "");
+  return TSR_INPUT;
 }
 
 static enum tsr_status read_axis(const struct tsr_node *n, bool conv, int *out,
@@ -105,11 +110,13 @@ enum tsr_status tsr_mapping_file_read(const char *path, const char *text,
   struct tsr_arena *arena = tsr_arena_create();
   struct tsr_mapping_file *f = arena ? tsr_arena_array(arena, 1, sizeof *f) : NULL;
   struct tsr_node *root = NULL;
-  enum tsr_status st = f ? TSR_OK : tsr_err_nomem(err);
-  if (f) *f = (struct tsr_mapping_file){.arena = arena, .text = text};
-  if (!st)
-    st = text ? tsr_config_tree_parse(arena, path, text, strlen(text), &root, err)
-              : tsr_config_tree_read(arena, path, &root, &f->text, err);
+  if (!f) {
+    tsr_arena_destroy(arena);
+    return tsr_err_nomem(err);
+  }
+  *f = (struct tsr_mapping_file){.arena = arena, .text = text};
+  enum tsr_status st = text ? tsr_config_tree_parse(arena, path, text, strlen(text), &root, err)
+                            : tsr_config_tree_read(arena, path, &root, &f->text, err);
   if (!st) st = check_kind(root, TSR_NODE_MAP, "mapping file", err);
   if (!st) st = check_head(f, root, err);
   if (!st) {
@@ -140,6 +147,7 @@ struct entry {
   const struct tsr_shape *s; /* the layer's, and of a core's part */
   struct tsr_shape part;
   struct tsr_target t; /* with the buffers that it takes */
+  bool pattern; /* it may be that of many layers: a tile of more than an axis is all of it */
   struct tsr_split *split;
   struct tsr_mapping *m;
   struct tsr_err *err;
@@ -158,12 +166,9 @@ static enum tsr_status read_dataflow(const struct entry *e) {
 static enum tsr_status read_chunk(const struct entry *e, int axis, uint64_t *chunk,
                                   uint64_t parts) {
   const struct tsr_node *all = tsr_config_tree_get(e->node, "chunk");
-  const struct tsr_node *n = NULL;
-  if (!all) return TSR_OK;
-  enum tsr_status st = check_kind(all, TSR_NODE_MAP, "chunk", e->err);
-  if (!st) n = tsr_config_tree_get(all, axis_name(e->s->conv, axis));
-  if (st || !n) return st;
-  st = read_count(n, chunk, e->err);
+  const struct tsr_node *n = all ? tsr_config_tree_get(all, axis_name(e->s->conv, axis)) : NULL;
+  if (!n) return TSR_OK;
+  enum tsr_status st = read_count(n, chunk, e->err);
   if (!st && tsr_ceil_div(e->s->size[axis], *chunk) != parts)
     st = tsr_err_at(e->err, TSR_INPUT, &n->pos,
                     "%" PRIu64 " elements of axis %s in chunks of %" PRIu64 " are %" PRIu64
@@ -173,13 +178,28 @@ static enum tsr_status read_chunk(const struct entry *e, int axis, uint64_t *chu
   return st;
 }
 
+/* Chunks are of axes that cores divide. */
+static enum tsr_status check_chunks(const struct entry *e) {
+  const struct tsr_node *chunk = tsr_config_tree_get(e->node, "chunk"),
+                        *cores = tsr_config_tree_get(e->node, "cores");
+  enum tsr_status st = chunk ? check_kind(chunk, TSR_NODE_MAP, "chunk", e->err) : TSR_OK;
+  for (size_t i = 0; !st && chunk && i < chunk->n; i++) {
+    const struct tsr_entry *c = &chunk->entries[i];
+    if (cores && tsr_config_tree_get(cores, c->key)) continue;
+    st = tsr_err_at(e->err, TSR_INPUT, &c->key_pos,
+                    "a chunk of '%s'; expected an axis that the key cores divides", c->key);
+  }
+  return st;
+}
+
 static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
   const struct tsr_node *n = tsr_config_tree_get(e->node, "cores");
-  if (!n) return TSR_OK;
+  if (!n) return check_chunks(e);
   enum tsr_status st = check_kind(n, TSR_NODE_MAP, "cores", e->err);
   struct tsr_split x = {.axis = {TSR_AXIS_G, TSR_AXIS_G},
                         .chunk = {e->s->size[TSR_AXIS_G], e->s->size[TSR_AXIS_G]},
                         .parts = {1, 1}};
+  if (!st) st = check_chunks(e);
   if (!st && n->n > 2) st = wrong(e->err, n, "too many axes", "at most two that cores divide");
   for (size_t i = 0; !st && i < n->n; i++) {
     const struct tsr_entry *c = &n->entries[i];
@@ -189,7 +209,7 @@ static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
     st = read_axis(&key, e->s->conv, &axis, e->err);
     if (!st) st = read_count(c->value, &parts, e->err);
     if (st) return st;
-    if (parts > e->s->size[axis] || (n->n > 1 && axis >= TSR_AXIS_KH && axis <= TSR_AXIS_C))
+    if (parts > e->s->size[axis] || (n->n > 1 && is_k(axis)))
       return wrong(
           e->err, c->value, "parts of an axis",
           "at most as many as it has elements; cores that divide k divide nothing else");
@@ -237,6 +257,7 @@ static enum tsr_status read_loop(const struct entry *e, const struct tsr_node *l
   for (int i = 0; i < *n; i++)
     if (order[i] == (enum tsr_isa_axis)axis)
       return wrong(e->err, a, "a second loop over an axis", "each axis once");
+  if (tile > e->part.size[axis] && e->pattern) tile = e->part.size[axis];
   if (tile > e->part.size[axis])
     return tsr_err_at(e->err, TSR_INPUT, &t->pos,
                       "tile of axis %s; expected at most its %" PRIu64
@@ -287,6 +308,25 @@ static enum tsr_status read_buffers(struct entry *e) {
   return st;
 }
 
+/* The loop to blame: one inside k that moves results, or one of k out of order, else the
+ * innermost of k, else all. */
+static const struct tsr_pos *culprit(const struct entry *e, enum tsr_mapping_fault f) {
+  const struct tsr_node *loops = tsr_config_tree_get(e->node, "loops"), *worst = loops;
+  int k = -1;
+  for (size_t i = 0; i < loops->n; i++) {
+    const struct tsr_node *a = tsr_config_tree_get(loops->items[i], "axis");
+    int axis = 0;
+    if (!a || read_axis(a, e->s->conv, &axis, NULL)) continue;
+    bool moves = f == TSR_MAPPING_SUMS && k >= 0 && !is_k(axis);
+    bool before = f == TSR_MAPPING_K && is_k(axis) && axis < k;
+    if (moves || before) return &a->pos;
+    if (!is_k(axis)) continue;
+    k = axis;
+    if (f == TSR_MAPPING_K || f == TSR_MAPPING_PROMOTED) worst = a;
+  }
+  return &worst->pos;
+}
+
 static enum tsr_status check_sound(const struct entry *e) {
   static const char *const why[] = {
       [TSR_MAPPING_SUMS] = "a loop that moves results inside a loop of k; expected loops of k "
@@ -304,7 +344,7 @@ static enum tsr_status check_sound(const struct entry *e) {
   const struct tsr_node *n = tsr_config_tree_get(e->node, "loops");
   enum tsr_mapping_fault f = tsr_mapping_check(&e->part, &e->t, e->m, bytes);
   if (f == TSR_MAPPING_SOUND) return TSR_OK;
-  if (f != TSR_MAPPING_ROOM) return tsr_err_at(e->err, TSR_INPUT, &n->pos, "%s", why[f]);
+  if (f != TSR_MAPPING_ROOM) return tsr_err_at(e->err, TSR_INPUT, culprit(e, f), "%s", why[f]);
   int b = 0;
   char need[48], have[48];
   while (bytes[b] <= e->t.slot_bytes[b]) b++;
@@ -380,8 +420,16 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
   *found = false;
   for (size_t i = 0; i < f->layers->n; i++) {
     const struct tsr_node *n = f->layers->items[i];
-    if (fnmatch(tsr_config_tree_get(n, "layer")->text, layer, 0) != 0) continue;
-    struct entry e = {.node = n, .s = s, .t = *t, .split = split, .m = out, .err = err};
+    const char *name = tsr_config_tree_get(n, "layer")->text;
+    bool exact = !strcmp(name, layer);
+    if (!exact && fnmatch(name, layer, 0) != 0) continue;
+    struct entry e = {.node = n,
+                      .s = s,
+                      .t = *t,
+                      .pattern = !exact && strpbrk(name, "*?[") != NULL,
+                      .split = split,
+                      .m = out,
+                      .err = err};
     *found = f->used[i] = true;
     *out = (struct tsr_mapping){0};
     enum tsr_status st = read_dataflow(&e);
@@ -415,13 +463,25 @@ void tsr_mapping_write_head(struct tsr_str *out) {
   tsr_str_add(out, "version: 1\nlayers:\n");
 }
 
+/* As a pattern of this name alone. */
+static void write_name(const char *layer, struct tsr_str *out) {
+  struct tsr_str pattern = TSR_STR_INIT;
+  for (const char *c = layer; *c; c++)
+    tsr_str_addf(&pattern, "%s%c", strchr("*?[\\", *c) ? "\\" : "", *c);
+  tsr_str_add_json(out, pattern.p ? pattern.p : "");
+  out->failed = out->failed || pattern.failed;
+  tsr_str_fini(&pattern);
+}
+
 void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
                        const struct tsr_mapping *m, const struct tsr_split *split,
                        const struct tsr_target *t, struct tsr_str *out) {
   struct tsr_target own = *t;
   tsr_mapping_target(m, &own);
   bool a = is_resident(m, 0), b = is_resident(m, 1);
-  tsr_str_addf(out, "  - layer: \"%s\"\n    dataflow: %s\n", layer, tsr_flow_names[m->flow]);
+  tsr_str_add(out, "  - layer: ");
+  write_name(layer, out);
+  tsr_str_addf(out, "\n    dataflow: %s\n", tsr_flow_names[m->flow]);
   if (tsr_split_cores(split) > 1) {
     tsr_str_add(out, "    cores: {");
     for (int i = 0, n = 0; i < 2; i++)

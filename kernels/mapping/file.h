@@ -2,25 +2,26 @@
  *
  *   version: 1
  *   layers:
- *     - layer: "layers.*.ffn1"          # names, `*` any, `?` one; the first entry that fits
- *       dataflow: ws                     # of the machine's tile
- *       cores: {n: 4}                    # optional: what cores divide, into how many parts
- *       chunk: {n: 512}                  # of so many elements; else even ones that fill the
- * array loops:                           # over memory, outer to inner: tiles of elements
+ *     - layer: "layers.*.ffn1"      # names, `*` any, `?` one; the first entry that fits
+ *       dataflow: ws                # of the machine's tile
+ *       cores: {n: 4}               # optional: what cores divide, into how many parts
+ *       chunk: {n: 512}             # of so many elements; else even ones that fill the array
+ *       loops:                      # over memory, outer to inner: tiles of elements
  *         - {axis: n, tile: 512}
  *         - {axis: m, tile: 256}
  *         - {axis: k, tile: 128}
- *       buffers: {a: 2, b: 3, c: 2}      # optional: how many of each scratchpad take turns
- *       spatial: {rows: k, cols: n}      # optional from here on, held against what follows
- *       k_cut: 128                       # from the dataflow and the loops: sums leave the
- *       resident: [b]                    # array; operands that are loaded once
+ *       buffers: {a: 2, b: 3, c: 2} # optional: how many of each scratchpad take turns
+ *       spatial: {rows: k, cols: n} # optional, as is what follows: held against what comes
+ *       k_cut: 128                  # of dataflow and loops: sums leave the array; operands
+ *       resident: [b]               # that are loaded once
  *
  * Axes of a matmul are g (its count), m, n, k; of a convolution g (groups), b, oh, ow, n, kh,
  * kw, c.  An axis without a loop lies in a tile whole.
  *
  * Errors: TSR_INPUT with file, line and column: what is unknown, twice or missing, a tile
- * larger than its axis, a mapping that the operator or the machine does not allow, an entry
- * that fits no layer.  Ownership: the file is the caller's (tsr_mapping_file_destroy). */
+ * larger than its axis (under a pattern it is the whole axis), a mapping that the operator or
+ * the machine does not allow, an entry that fits no layer.  Ownership: the file is the caller's
+ * (tsr_mapping_file_destroy). */
 #ifndef TSR_KERNELS_MAPPING_FILE_H
 #define TSR_KERNELS_MAPPING_FILE_H
 

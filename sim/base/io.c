@@ -117,13 +117,17 @@ static int open_temp(const char *path, char *tmp, size_t size) {
   return -1;
 }
 
+static void folder_of(const char *path, char *dir, size_t size) {
+  const char *slash = strrchr(path, '/');
+  int n = slash ? (int)(slash - path) + 1 : 1;
+  snprintf(dir, size, "%.*s", n, slash ? path : ".");
+}
+
 /* Makes the rename last over a power cut; file systems that cannot sync a
  * folder are no error. */
 static void sync_folder(const char *path) {
   char dir[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  int n = slash ? (int)(slash - path) + 1 : 1;
-  snprintf(dir, sizeof dir, "%.*s", n, slash ? path : ".");
+  folder_of(path, dir, sizeof dir);
   int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   (void)fsync(fd);
@@ -163,4 +167,14 @@ enum tsr_status tsr_io_write(const char *path, const void *data, size_t n,
   else
     code = write_beside(real, &sb.st_mode, data, n); /* a link stays a link */
   return code ? fail(err, TSR_STORE, "write", path, code) : TSR_OK;
+}
+
+enum tsr_status tsr_io_writable(const char *path, struct tsr_err *err) {
+  char real[PATH_MAX], dir[PATH_MAX];
+  struct stat sb;
+  bool there = stat(path, &sb) == 0;
+  if (there && S_ISDIR(sb.st_mode)) return fail(err, TSR_STORE, "write", path, EISDIR);
+  if (there && !S_ISREG(sb.st_mode)) return TSR_OK; /* written through */
+  folder_of(there && realpath(path, real) ? real : path, dir, sizeof dir);
+  return access(dir, W_OK | X_OK) ? fail(err, TSR_STORE, "write", path, errno) : TSR_OK;
 }

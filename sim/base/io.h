@@ -20,6 +20,8 @@ enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct t
  * stays until the new one is whole.  Its mode is kept, a link is followed; a
  * device or pipe is written through.  TSR_STORE on failure. */
 enum tsr_status tsr_io_write(const char *path, const void *data, size_t n, struct tsr_err *err);
+/* Whether tsr_io_write may make its file, asked before long work.  TSR_STORE if not. */
+enum tsr_status tsr_io_writable(const char *path, struct tsr_err *err);
 
 /* Tests: the nth write(2) of this layer from now fails with ENOSPC; 0 = off. */
 void tsr_io_fail_at(uint64_t nth);

@@ -59,7 +59,8 @@ enum tsr_status cmd_open(struct cmd_ctx *ctx, enum tsr_store_mode mode, struct t
 enum tsr_status cmd_close(struct cmd_ctx *ctx, struct tsr_store *s, enum tsr_status st);
 
 /* Refuses (TSR_USAGE) to write `path` over a file that the command reads, or over any
- * store.  inputs: n paths, NULL entries are skipped. */
+ * store, and (TSR_STORE) where no file can be made.  inputs: n paths, NULL entries are skipped.
+ */
 enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
                                  const char *const *inputs, size_t n);
 

@@ -45,8 +45,9 @@ struct row {
 struct table {
   struct row *row; /* owned */
   size_t n;
-  uint64_t template_cycles, best_cycles; /* of all layers */
+  uint64_t before_cycles, best_cycles; /* of all layers */
   double roofline;
+  size_t others; /* layers that have no mapping */
 };
 
 static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint64_t seed,
@@ -57,7 +58,10 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     struct row *r = t->row;
-    if (!tsr_run_is_product(l)) continue;
+    if (!tsr_run_is_product(l)) {
+      t->others++;
+      continue;
+    }
     while (r < t->row + t->n && !tsr_run_same_work(&p->layers[r->layer], l)) r++;
     if (r == t->row + t->n) {
       t->n++;
@@ -69,9 +73,12 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
     tsr_progress("layers mapped", i + 1, p->n_layers);
   }
   tsr_progress("layers mapped", 0, 0);
+  if (!st && !t->n)
+    st = tsr_err_set(&ctx->err, TSR_INPUT,
+                     "%s has no matmul and no convolution; expected one to map", p->name);
   for (size_t i = 0; !st && i < t->n; i++) {
     const struct row *r = &t->row[i];
-    t->template_cycles += r->times * r->found.template_cycles;
+    t->before_cycles += r->times * r->found.before_cycles;
     t->best_cycles += r->times * r->found.best_cycles;
     t->roofline += (double)r->times * r->roofline;
   }
@@ -93,8 +100,8 @@ static double less(uint64_t before, uint64_t after) {
 
 static void print_text(const struct tsr_run_plan *p, const struct table *t,
                        struct tsr_str *out) {
-  tsr_str_addf(out, "%-28s %5s  %12s %12s %6s  %6s  %9s  mapping\n", "layer", "times",
-               "template", "best", "less %", "x roof", "looked at");
+  tsr_str_addf(out, "%-28s %5s  %12s %12s %6s  %6s  %9s  mapping\n", "layer", "times", "before",
+               "best", "less %", "x roof", "looked at");
   for (size_t i = 0; i < t->n; i++) {
     const struct row *r = &t->row[i];
     const struct tsr_run_layer_plan *l = &p->layers[r->layer];
@@ -102,28 +109,30 @@ static void print_text(const struct tsr_run_plan *p, const struct table *t,
     tsr_run_layer_print(l, &map);
     tsr_str_addf(out,
                  "%-28s %5zu  %12" PRIu64 " %12" PRIu64 " %6.1f  %6.2f  %8" PRIu64 "%s  %s\n",
-                 l->op->name, r->times, r->found.template_cycles, r->found.best_cycles,
-                 less(r->found.template_cycles, r->found.best_cycles),
+                 l->op->name, r->times, r->found.before_cycles, r->found.best_cycles,
+                 less(r->found.before_cycles, r->found.best_cycles),
                  (double)r->found.best_cycles / r->roofline, r->found.evaluated,
                  r->found.whole ? "*" : " ", map.p ? map.p : "");
     out->failed = out->failed || map.failed;
     tsr_str_fini(&map);
   }
   tsr_str_addf(out,
-               "\n%s on %s: %" PRIu64 " cycles by the template, %" PRIu64
-               " by the best (%.1f %% less), %.2f times the roofline's %.0f\n"
-               "each layer alone on a machine at rest; *: all there are\n",
-               p->name, p->machine->name, t->template_cycles, t->best_cycles,
-               less(t->template_cycles, t->best_cycles), (double)t->best_cycles / t->roofline,
+               "\n%s on %s: %" PRIu64 " cycles before, %" PRIu64
+               " by the best mappings (%.1f %% less), %.2f times the roofline's %.0f\n"
+               "each layer alone on a machine at rest; *: all there are",
+               p->name, p->machine->name, t->before_cycles, t->best_cycles,
+               less(t->before_cycles, t->best_cycles), (double)t->best_cycles / t->roofline,
                t->roofline);
+  if (t->others) tsr_str_addf(out, "; %zu layers that are no product are left out", t->others);
+  tsr_str_add(out, "\n");
 }
 
 static void print_json(const struct tsr_run_plan *p, const struct table *t,
                        struct tsr_str *out) {
   tsr_str_addf(out,
-               "{\"template_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
-               ", \"roofline_cycles\": %.0f, \"layers\": [",
-               t->template_cycles, t->best_cycles, t->roofline);
+               "{\"before_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
+               ", \"roofline_cycles\": %.0f, \"left_out\": %zu, \"layers\": [",
+               t->before_cycles, t->best_cycles, t->roofline, t->others);
   for (size_t i = 0; i < t->n; i++) {
     const struct row *r = &t->row[i];
     const struct tsr_run_layer_plan *l = &p->layers[r->layer];
@@ -132,10 +141,10 @@ static void print_json(const struct tsr_run_plan *p, const struct table *t,
     tsr_str_add(out, i ? ", {\"name\": " : "{\"name\": ");
     tsr_str_add_json(out, l->op->name);
     tsr_str_addf(out,
-                 ", \"times\": %zu, \"template_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
+                 ", \"times\": %zu, \"before_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
                  ", \"roofline_cycles\": %.0f, \"evaluated\": %" PRIu64
                  ", \"whole\": %s, \"mapping\": ",
-                 r->times, r->found.template_cycles, r->found.best_cycles, r->roofline,
+                 r->times, r->found.before_cycles, r->found.best_cycles, r->roofline,
                  r->found.evaluated, r->found.whole ? "true" : "false");
     tsr_str_add_json(out, map.p ? map.p : "");
     tsr_str_add(out, ", \"candidates\": [");
@@ -155,7 +164,7 @@ CMD(map) {
       .parser = parse_map,
       .doc =
           "Searches mappings of a workload's matmuls and convolutions: by the analytic model, "
-          "the ten best confirmed in the event model. Never slower than the template."};
+          "the ten best confirmed in the event model. Never slower than the mapping before."};
   struct map_args a = {.seed = 1};
   struct tsr_run_options o = {0};
   struct tsr_run_plan p = {0};

@@ -1,13 +1,12 @@
 /* run, rerun: simulate and store. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/query/query.h"
 #include "sim/base/mem.h"
 #include "sim/base/str.h"
 #include "sim/cmd/cmd.h"
+#include "sim/cmd/run_model.h"
 #include "sim/cmd/run_opts.h"
 #include "sim/run/run.h"
 
@@ -136,8 +135,9 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
     tsr_str_addf(out, "simulated in %s, %" PRIu64 " events",
                  tsr_query_amount(amount[3], tsr_query_double(q, 9), 3, "s"),
                  tsr_query_u64(q, 8));
-    tsr_str_addf(out, ", %.1f %% not fast-forwarded",
-                 100 - 100 * tsr_query_double(q, 16) / tsr_query_double(q, 8));
+    if (tsr_query_u64(q, 16))
+      tsr_str_addf(out, ", %.1f %% fast-forwarded",
+                   100 * tsr_query_double(q, 16) / tsr_query_double(q, 8));
     tsr_str_add(out, "\n");
   }
   tsr_query_close(q);
@@ -208,92 +208,55 @@ static enum tsr_status print_text(struct cmd_ctx *ctx, struct tsr_store *s, uint
   return st;
 }
 
-static enum tsr_status print_run(struct cmd_ctx *ctx, struct tsr_store *s, uint64_t run) {
-  if (!ctx->json) return print_text(ctx, s, run);
-  char *json = NULL;
-  enum tsr_status st = tsr_query_run_json(s, run, &json, &ctx->err);
-  if (!st) st = cmd_print(ctx, json);
-  tsr_mem_free(json);
-  return st;
-}
-
-/* ---- the analytic model ---- */
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Cycles of the stored run's next layer, 0: there is no such run. */
-static uint64_t next_cycles(struct tsr_query *q) {
-  bool row = false;
-  return q && !tsr_query_step(q, &row, NULL) && row ? tsr_query_u64(q, 0) : 0;
-}
-
-static void analytic_row(const struct tsr_run_layer_plan *l, const struct tsr_cost *c,
-                         uint64_t events, struct tsr_str *out) {
-  struct tsr_str map = TSR_STR_INIT;
-  tsr_run_layer_print(l, &map);
-  tsr_str_addf(out, "%-28s %12.0f  %-6s %6.1f %6.1f", l->op->name, c->cycles,
-               tsr_bound_names[c->bound], 100 * c->busy[TSR_BOUND_TILE] / c->cycles,
-               100 * c->busy[TSR_BOUND_MEMORY] / c->cycles);
-  if (events)
-    tsr_str_addf(out, "  %12" PRIu64 " %+7.2f", events, 100 * (c->cycles / (double)events - 1));
-  tsr_str_addf(out, "  %s\n", map.p ? map.p : "");
-  out->failed = out->failed || map.failed;
-  tsr_str_fini(&map);
-}
-
-/* The table; with a run's events their difference. */
-static enum tsr_status analytic_text(const struct tsr_run_plan *p, struct tsr_store *s,
-                                     uint64_t run, struct tsr_str *out, struct tsr_err *err) {
-  double *off = tsr_mem_array(p->n_layers + 1, sizeof *off), sum = 0;
-  struct tsr_query *q = NULL;
-  size_t n = 0, other = 0;
-  enum tsr_status st = off ? TSR_OK : tsr_err_nomem(err);
-  if (!st && s)
-    st = tsr_store_query(s, "SELECT cycles FROM v_layers WHERE run = ?1 ORDER BY layer", &q,
-                         err);
-  if (!st && q) tsr_query_bind_u64(q, 1, run);
-  if (!st)
-    tsr_str_addf(out, "%-28s %12s  %-6s %6s %6s%s  mapping\n", "layer", "model", "bound",
-                 "tile %", "mem %", q ? "        events  off %" : "");
-  for (size_t i = 0; !st && i < p->n_layers; i++) {
-    const struct tsr_run_layer_plan *l = &p->layers[i];
-    struct tsr_cost c;
-    uint64_t events = next_cycles(q);
-    if (!tsr_run_is_product(l)) {
-      other++;
-      continue;
-    }
-    tsr_run_cost(p, l, &c);
-    analytic_row(l, &c, events, out);
-    sum += c.cycles;
-    if (events) off[n++] = fabs(c.cycles / (double)events - 1);
-  }
-  if (!st) tsr_str_addf(out, "%.0f cycles of matmuls and convolutions by the model", sum);
-  if (!st && other) tsr_str_addf(out, "; %zu other layers are left out", other);
-  if (n) {
-    qsort(off, n, sizeof *off, by_value);
-    tsr_str_addf(out, "; off by %.2f %% (median), %.2f %% (95th percentile)", 100 * off[n / 2],
-                 100 * off[n * 95 / 100]);
-  }
-  tsr_str_add(out, "\n");
-  tsr_query_close(q);
-  tsr_mem_free(off);
-  return st;
-}
-
-static enum tsr_status print_analytic(struct cmd_ctx *ctx, const struct run_args *a,
-                                      struct tsr_store *s, uint64_t run) {
-  struct tsr_run_plan p = {0};
+/* The run; with `--model both` the analytic model's part too: in JSON as a key of the run. */
+static enum tsr_status print_run(struct cmd_ctx *ctx, const struct run_args *a,
+                                 struct tsr_store *s, uint64_t run) {
   struct tsr_str out = TSR_STR_INIT;
-  enum tsr_status st = tsr_run_plan_make(&a->o, &p, &ctx->err);
-  if (!st) st = analytic_text(&p, s, run, &out, &ctx->err);
+  enum tsr_status st = TSR_OK;
+  if (!ctx->json) {
+    st = print_text(ctx, s, run);
+    if (!st && a->model == MODEL_BOTH) st = cmd_model_text(ctx, &a->o, s, run, &out);
+  } else {
+    char *json = NULL;
+    st = tsr_query_run_json(s, run, &json, &ctx->err);
+    char *end = st ? NULL : strrchr(json, '}');
+    if (end && a->model == MODEL_BOTH) {
+      tsr_str_addf(&out, "%.*s,\n \"analytic\": ", (int)(end - json), json);
+      st = cmd_model_json(ctx, &a->o, s, run, &out);
+      tsr_str_add(&out, "}\n");
+    } else if (!st) {
+      tsr_str_add(&out, json);
+    }
+    tsr_mem_free(json);
+  }
+  if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p ? out.p : "");
+  tsr_str_fini(&out);
+  return st;
+}
+
+/* The analytic model alone: it opens no store. */
+static enum tsr_status print_model(struct cmd_ctx *ctx, const struct run_args *a) {
+  struct tsr_str out = TSR_STR_INIT;
+  enum tsr_status st = (ctx->json ? cmd_model_json : cmd_model_text)(ctx, &a->o, NULL, 0, &out);
+  if (ctx->json) tsr_str_add(&out, "\n");
   if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
   tsr_str_fini(&out);
-  tsr_run_plan_fini(&p);
   return st;
+}
+
+/* What the analytic model knows nothing of. */
+static enum tsr_status check_model(const struct run_args *a, struct tsr_err *err) {
+  if (a->model == MODEL_EVENT) return TSR_OK;
+  if (!a->o.workload || a->o.program)
+    return tsr_err_set(err, TSR_USAGE,
+                       "the analytic model takes a workload's layers; expected --workload "
+                       "without --program");
+  if (a->model == MODEL_ANALYTIC &&
+      (a->o.name || a->o.numerics != TSR_NUMERICS_OFF || a->o.trace != TSR_TRACE_SUMMARY))
+    return tsr_err_set(err, TSR_USAGE,
+                       "--model analytic stores no run and computes no values; expected it "
+                       "without --name, --numerics and --trace");
+  return TSR_OK;
 }
 
 CMD(run) {
@@ -309,20 +272,15 @@ CMD(run) {
   cmd_run_opts_apply(&a.common, &a.o);
   struct tsr_store *s = NULL;
   uint64_t run = 0;
-  enum tsr_status st = TSR_OK;
-  if (a.model != MODEL_EVENT && (ctx->json || !a.o.workload || a.o.program))
-    st = tsr_err_set(&ctx->err, TSR_USAGE,
-                     "--model analytic and both are tables of a workload's layers; expected a "
-                     "workload, and neither --json nor --program");
+  enum tsr_status st = check_model(&a, &ctx->err);
   if (!st && a.model == MODEL_ANALYTIC) {
-    st = print_analytic(ctx, &a, NULL, 0);
+    st = print_model(ctx, &a);
     cmd_run_opts_fini(&a.common);
     return st;
   }
   if (!st) st = cmd_open(ctx, TSR_STORE_WRITE, &s);
   if (!st) st = tsr_run_execute(&a.o, s, &run, &ctx->err);
-  if (!st) st = print_run(ctx, s, run);
-  if (!st && a.model == MODEL_BOTH) st = print_analytic(ctx, &a, s, run);
+  if (!st) st = print_run(ctx, &a, s, run);
   cmd_run_opts_fini(&a.common);
   return cmd_close(ctx, s, st);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/io.h"
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
 #include "sim/base/str.h"
@@ -133,7 +134,7 @@ enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
                                  const char *const *inputs, size_t n) {
   static const char *const logs[] = {"-wal", "-shm", "-journal"}; /* of a store, by SQLite */
   struct stat st;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return TSR_OK;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return tsr_io_writable(path, &ctx->err);
   bool input = !strcmp(path, ctx->db) || is_store(path) || same_file(path, ctx->db);
   for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
     if (!tsr_str_ends(path, logs[i])) continue;
@@ -142,7 +143,7 @@ enum tsr_status cmd_guard_output(struct cmd_ctx *ctx, const char *path,
     tsr_mem_free(base);
   }
   for (size_t i = 0; i < n; i++) input = input || (inputs[i] && same_file(path, inputs[i]));
-  if (!input) return TSR_OK;
+  if (!input) return tsr_io_writable(path, &ctx->err);
   return tsr_err_set(&ctx->err, TSR_USAGE, "-o '%s' would overwrite a store or an input", path);
 }
 

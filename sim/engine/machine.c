@@ -483,6 +483,7 @@ static bool needs_quotes(const char *text) {
 static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
   struct tsr_str out = TSR_STR_INIT;
   const char *before = "";
+  m->hash = TSR_FNV_INIT;
   for (size_t i = 0; i < m->n_values; i++) {
     const char *key = m->values[i].key, *part = key;
     size_t skip = shared_depth(before, key), depth = 0;
@@ -490,8 +491,11 @@ static enum tsr_status record_text(struct tsr_machine *m, struct tsr_err *err) {
       if (depth >= skip)
         tsr_str_addf(&out, "%*s%.*s:\n", (int)(2 * depth), "", (int)(dot - part), part);
     const char *quote = needs_quotes(m->values[i].text) ? "\"" : "";
+    size_t from = out.n;
     tsr_str_addf(&out, "%*s%s: %s%s%s\n", (int)(2 * depth), "", part, quote, m->values[i].text,
                  quote);
+    if (strncmp(key, "sim.", 4) != 0 && !out.failed)
+      m->hash = tsr_fnv1a(m->hash, out.p + from, out.n - from);
     before = key;
   }
   m->text = out.failed ? NULL : tsr_arena_strdup(m->arena, out.p);

@@ -86,6 +86,7 @@ struct tsr_machine {
   size_t n_values;
   struct tsr_machine_value *values;
   const char *text; /* the effective configuration as YAML: enough to build it again */
+  uint64_t hash;    /* of what a program depends on: all values but those of sim.* */
 };
 
 /* `what`: a preset's name (bare) or a path.  `text` (may be NULL): use it instead.

@@ -74,7 +74,8 @@ static enum tsr_status simulate(const struct tsr_run_plan *p, size_t layer, stru
   struct tsr_program_set set = {0};
   struct tsr_engine *engine = NULL;
   const struct tsr_program **list = tsr_mem_array(l->n_cores, sizeof *list);
-  enum tsr_status st = list ? tsr_run_lower(p, layer, &set, err) : tsr_err_nomem(err);
+  if (!list) return tsr_err_nomem(err);
+  enum tsr_status st = tsr_run_lower(p, layer, &set, err);
   for (uint32_t c = 0; !st && c < l->n_cores; c++) list[c] = &set.program[c];
   if (!st) st = tsr_engine_create(p->machine, NULL, &engine, err);
   if (!st) {
@@ -105,8 +106,8 @@ enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t se
   tsr_run_target(p, l, &t);
   enum tsr_status st = tsr_search_mappings(&l->shape, &l->split, &t, &start, seed, s, err);
   if (!st) st = simulate(p, layer, &r, err);
-  out->template_cycles = out->best_cycles = r.cycles;
-  out->template_bytes = out->best_bytes = r.dram_bytes;
+  out->before_cycles = out->best_cycles = r.cycles;
+  out->before_bytes = out->best_bytes = r.dram_bytes;
   out->best = start;
   out->evaluated = st ? 0 : s->evaluated;
   out->whole = !st && s->whole;

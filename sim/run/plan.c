@@ -524,10 +524,8 @@ static enum tsr_status share_program(const struct tsr_run_plan *p, struct tsr_pr
 
 enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
                               struct tsr_program_set *out, struct tsr_err *err) {
-  const char *text = p->machine->text;
   if (p->layers[layer].foreign) return share_program(p, out, err);
-  enum tsr_status st = tsr_isa_set_machine(out, p->machine->name,
-                                           tsr_fnv1a(TSR_FNV_INIT, text, strlen(text)), err);
+  enum tsr_status st = tsr_isa_set_machine(out, p->machine->name, p->machine->hash, err);
   for (uint32_t c = 0; !st && c < p->layers[layer].n_cores; c++) {
     struct tsr_program one = {0};
     st = lower_core(p, layer, c, &one, err);

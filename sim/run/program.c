@@ -21,15 +21,14 @@ static enum tsr_status check_machine(const struct tsr_run_plan *p, const char *p
                                      struct tsr_err *err) {
   const struct tsr_program_set *s = &p->program;
   const struct tsr_machine *m = p->machine;
-  uint64_t hash = tsr_fnv1a(TSR_FNV_INIT, m->text, strlen(m->text));
   if (s->n > m->cores)
     return tsr_err_set(err, TSR_INPUT, "%s is a program for %zu cores; %s has %" PRIu64, path,
                        s->n, m->name, m->cores);
-  if (!s->machine || s->machine_hash == hash) return TSR_OK;
+  if (!s->machine || s->machine_hash == m->hash) return TSR_OK;
   enum tsr_status st = tsr_err_set(err, TSR_INPUT,
                                    "%s was made for machine '%s' (%016" PRIx64
                                    "); this is '%s' (%016" PRIx64 ")",
-                                   path, s->machine, s->machine_hash, m->name, hash);
+                                   path, s->machine, s->machine_hash, m->name, m->hash);
   tsr_err_hint(err, "lower it again for this machine, or take the machine's line out of its "
                     "text (disasm, asm)");
   return st;

@@ -113,11 +113,11 @@ void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_pla
 
 /* ---- mappings ---- */
 
-/* What a search came to: the template, and the ten best by the analytic model, each simulated
- * alone on a machine at rest. */
+/* What a search came to: the mapping it began with (a template's, or a file's), and the ten
+ * best by the analytic model, each simulated alone on a machine at rest. */
 struct tsr_run_found {
-  uint64_t template_cycles, template_bytes, best_cycles, best_bytes; /* DRAM */
-  struct tsr_mapping best; /* the template's where nothing is faster */
+  uint64_t before_cycles, before_bytes, best_cycles, best_bytes; /* DRAM */
+  struct tsr_mapping best; /* the one before where nothing is faster */
   size_t n;
   double model[TSR_SEARCH_BEST];    /* cycles by the model … */
   uint64_t cycles[TSR_SEARCH_BEST]; /* … and by events */
