@@ -8,6 +8,7 @@
 const char *const tsr_bound_names[] = {"tile", "memory", "vector", NULL};
 
 enum { A, B, C, SLOTS_MAX = 16, LOOPS = TSR_AXIS_COUNT, KINDS = 1 << LOOPS };
+enum { STORES = 6 };      /* the latest, which loads may meet */
 enum { SETTLE_MAX = 24 }; /* iterations after which the last ones stand for all */
 
 /* A tile, by which loops are in their last iteration: what it takes. */
@@ -22,12 +23,12 @@ struct kind {
 /* Times at which things are free or there. */
 struct times {
   double load, store, tile, stream_end, last_fold, vector;
-  double owed;               /* what stores took of the memory while loads were at it */
-  double slot[3][SLOTS_MAX]; /* buffers of a, b, c: free */
-  double full[2];            /* the present tiles of a and b are there */
-  double read;               /* the tile has read the latest operands */
-  double done;               /* the latest result is there */
-  double end;                /* the latest store has ended */
+  double from[STORES], to[STORES]; /* the latest stores, in turn */
+  double slot[3][SLOTS_MAX];       /* buffers of a, b, c: free */
+  double full[2];                  /* the present tiles of a and b are there */
+  double read;                     /* the tile has read the latest operands */
+  double done;                     /* the latest result is there */
+  double end;                      /* the latest store has ended */
   double sum[TSR_BOUND_COUNT_], bytes;
 };
 enum { N_TIMES = sizeof(struct times) / sizeof(double) };
@@ -54,21 +55,12 @@ struct walk {
 
 /* ---- bytes ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* Bytes of whole bursts for `bytes` in runs of `run`, which begin at multiples of `stride`
  * somewhere: a run whose begin is g bytes apart from others in its burst touches, on average,
  * (run + burst - g)/burst bursts. */
 static double in_bursts(const struct walk *w, double bytes, uint64_t run, uint64_t stride) {
   double burst = (double)w->t->burst_bytes;
-  double g = (double)gcd(gcd(stride, w->t->burst_bytes), run);
+  double g = (double)tsr_gcd_u64(tsr_gcd_u64(stride, w->t->burst_bytes), run);
   return bytes / (double)run * ((double)run + burst - g);
 }
 
@@ -158,14 +150,32 @@ static const struct kind *kind_of(struct walk *w, unsigned last) {
 
 /* ---- transfers ---- */
 
-/* The memory serves both engines: bursts of a store come between those of a load, which is
- * later by them; where loads had nothing to do they cost nothing. */
+/* When `work` of the memory that begins at `from` is done.  The memory serves both engines by
+ * turns: with a store at it each gets half, until one is through; the store and those behind it
+ * end later. */
+static double beside_stores(struct times *s, double from, double work) {
+  for (int i = 0; i < STORES; i++) {
+    double late = i ? fmax(s->to[i - 1] - s->from[i], 0) : 0;
+    s->from[i] += late;
+    s->to[i] += late;
+    if (s->to[i] <= from) continue;
+    double alone = fmin(fmax(s->from[i] - from, 0), work);
+    from += alone;
+    work -= alone;
+    double both = fmin(work, s->to[i] - from);
+    if (both <= 0) continue;
+    from += 2 * both;
+    work -= both;
+    s->to[i] += both;
+  }
+  s->store = s->to[STORES - 1];
+  return from + work;
+}
+
 static void load(struct walk *w, int x, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->load, s->slot[x][w->count[x] % w->slots[x]]);
-  s->owed = fmax(s->owed - (from - s->load), 0);
-  s->load = from + k->transfer[x] + s->owed;
-  s->owed = 0;
+  s->load = beside_stores(s, from, k->transfer[x]);
   s->full[x] = s->load + w->t->latency_cycles;
   s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
   s->bytes += k->bytes[x] * w->seen[x];
@@ -174,8 +184,11 @@ static void load(struct walk *w, int x, const struct kind *k) {
 static double store(struct walk *w, double ready, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->store, ready), own = k->transfer[C];
-  s->store = from + own + (s->load > from ? fmin(own, s->load - from) : 0);
-  s->owed += own;
+  s->store = from + own;
+  memmove(&s->from[0], &s->from[1], (STORES - 1) * sizeof s->from[0]);
+  memmove(&s->to[0], &s->to[1], (STORES - 1) * sizeof s->to[0]);
+  s->from[STORES - 1] = from;
+  s->to[STORES - 1] = s->store;
   s->sum[TSR_BOUND_MEMORY] += own;
   s->bytes += k->bytes[C] * w->seen[C];
   return s->store;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "models/arith/mma_int.h"
+#include "sim/base/mem.h"
 
 /* 13 fraction bits in the range of fp32: what a step of some units keeps. */
 static const struct tsr_format e8m13 = {.name = "e8m13",
@@ -90,10 +91,6 @@ bool tsr_mma_is_plain(const struct tsr_mma *u) {
          u->order == TSR_MMA_ORDER_ASC && !u->chunk && !u->promote && !u->sparse_m;
 }
 
-static size_t gcd(size_t a, size_t b) {
-  return b ? gcd(b, a % b) : a;
-}
-
 size_t tsr_mma_period(const struct tsr_mma *u) {
   size_t len = (size_t)u->fused_len;
   if (u->kind == TSR_MMA_INT) {
@@ -109,7 +106,8 @@ size_t tsr_mma_period(const struct tsr_mma *u) {
   if (u->sparse_m && !(counts_k && len % (size_t)u->sparse_m == 0)) len = 0;
   if (u->chunk) len = (size_t)u->chunk;
   if (u->promote) len = (size_t)u->promote;
-  if (u->scale && len) len = len / gcd(len, (size_t)u->scale_block) * (size_t)u->scale_block;
+  if (u->scale && len)
+    len = len / tsr_gcd_u64(len, (size_t)u->scale_block) * (size_t)u->scale_block;
   return len;
 }
 

@@ -116,15 +116,6 @@ static void tally(const struct placement *s, struct tsri_bank_ports ports, uint6
 
 /* ---- all steps ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 static uint64_t magnitude(int64_t x) {
   return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
@@ -161,9 +152,9 @@ void tsri_banks_fold(const struct tsri_banks *b, const struct tsr_pattern *p,
   if (p->lane_bytes < 0) low = move(low, p->lanes - 1, p->lane_bytes, period);
   if (p->step_bytes < 0) low = move(low, p->steps - 1, p->step_bytes, period);
   /* Steps c, c + classes, … begin at the same place of a word, `delta` words apart. */
-  uint64_t g = gcd(b->width, step), classes = tsr_min_u64(b->width / g, p->steps);
+  uint64_t g = tsr_gcd_u64(b->width, step), classes = tsr_min_u64(b->width / g, p->steps);
   uint64_t delta = step / g % turn_words, rest = p->steps % (b->width / g);
-  uint64_t cycle = turn_words / gcd(turn_words, delta);
+  uint64_t cycle = turn_words / tsr_gcd_u64(turn_words, delta);
   for (uint64_t c = 0, same; c < classes; c += same) {
     uint64_t at = move(low, c, (int64_t)(step % period), period), word = at / b->width;
     uint64_t n = (p->steps - c - 1) / (b->width / g) + 1, end = tsr_min_u64(n, cycle);

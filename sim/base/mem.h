@@ -60,6 +60,14 @@ static inline bool tsr_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
 static inline uint64_t tsr_ceil_div(uint64_t a, uint64_t b) {
   return a / b + (a % b != 0);
 }
+static inline uint64_t tsr_gcd_u64(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
 static inline uint64_t tsr_min_u64(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }

@@ -135,10 +135,8 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
     tsr_str_addf(out, "simulated in %s, %" PRIu64 " events",
                  tsr_query_amount(amount[3], tsr_query_double(q, 9), 3, "s"),
                  tsr_query_u64(q, 8));
-    if (tsr_query_u64(q, 16))
-      tsr_str_addf(out, ", %.1f %% fast-forwarded",
-                   100 * tsr_query_double(q, 16) / tsr_query_double(q, 8));
-    tsr_str_add(out, "\n");
+    tsr_str_addf(out, ", %.1f %% not fast-forwarded\n",
+                 100 - 100 * tsr_query_double(q, 16) / tsr_query_double(q, 8));
   }
   tsr_query_close(q);
   return st;

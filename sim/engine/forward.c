@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/log.h"
+#include "sim/base/mem.h"
 
 enum {
   PAST = 16,         /* iterations that one is held against */
@@ -846,15 +847,6 @@ void tsri_recall_end(struct tsri_forward *f, const struct tsri_running *r,
 
 /* ---- life ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 bool tsr_engine_forwards(const struct tsr_machine *m) {
   bool can = m->fast_forward && m->cores == 1 && m->llb < 0 && m->noc < 0;
   for (size_t i = 0; can && i < m->n_slots; i++) can = m->slot[i].ops->visit != NULL;
@@ -869,11 +861,11 @@ enum tsr_status tsri_forward_create(struct tsr_engine *e, struct tsri_forward **
   struct tsri_forward *f = tsr_mem_alloc(sizeof *f);
   if (!f) return tsr_err_nomem(err);
   f->e = e;
-  f->phases = m->clock_hz / gcd(m->clock_hz, TSR_FS_PER_S);
+  f->phases = m->clock_hz / tsr_gcd_u64(m->clock_hz, TSR_FS_PER_S);
   struct tsr_unit_facts load, store;
   m->slot[TSR_SLOT_LOAD].ops->unit->facts(m->slot[TSR_SLOT_LOAD].params, &load);
   m->slot[TSR_SLOT_STORE].ops->unit->facts(m->slot[TSR_SLOT_STORE].params, &store);
-  f->record.align = load.burst_bytes / gcd(load.burst_bytes, store.burst_bytes);
+  f->record.align = load.burst_bytes / tsr_gcd_u64(load.burst_bytes, store.burst_bytes);
   f->record.align *= store.burst_bytes;
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   TSR_CHECK(!dram->ops->memory->interleave); /* addresses do not choose channels */

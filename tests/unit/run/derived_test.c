@@ -9,28 +9,15 @@
 #include <cmocka.h>
 
 #include "tests/unit/run/ran.h"
-#include "tests/unit/store/sample.h"
 
 static double run(const char *arch, const char *workload, const char *const *sets,
                   const char *mapping, const char *sql) {
-  struct tsr_run_options o = {.arch = arch,
-                              .workload = workload,
-                              .sets = sets,
-                              .mapping = mapping ? "m.yaml" : NULL,
-                              .mapping_text = mapping,
-                              .seed = 1,
-                              .trace = TSR_TRACE_SUMMARY,
-                              .version = "test"};
   struct tsr_err err = TSR_ERR_INIT;
   struct ran r;
-  char path[128];
-  uint64_t id;
-  while (sets[o.n_sets]) o.n_sets++;
-  (void)snprintf(r.dir, sizeof r.dir, "%s", sample_dir());
-  (void)snprintf(path, sizeof path, "%s/t.db", r.dir);
-  assert_int_equal(tsr_store_open(path, TSR_STORE_WRITE, &r.store, NULL), TSR_OK);
-  if (tsr_run_execute(&o, r.store, &id, &err))
-    fail_msg("%s: %s", workload, err.n ? err.msg[0] : "no run");
+  enum tsr_status st =
+      mapping ? ran_mapped(&r, arch, workload, sets, mapping, TSR_NUMERICS_OFF, &err)
+              : ran_try(&r, arch, workload, sets, TSR_NUMERICS_OFF, &err);
+  if (st) fail_msg("%s: %s", workload, err.n ? err.msg[0] : "no run");
   double v = ran_number(&r, sql);
   tsr_err_fini(&err);
   ran_fini(&r);

@@ -12,31 +12,8 @@
 #include "kernels/mapping/file.h"
 #include "tests/unit/run/plans.h"
 #include "tests/unit/run/ran.h"
-#include "tests/unit/store/sample.h"
 
 #define LEN(a) (sizeof(a) / sizeof(*(a)))
-
-/* Runs with a mapping of this text into a new store. */
-static enum tsr_status run_text(struct ran *r, const char *arch, const char *workload,
-                                const char *const *sets, const char *text,
-                                enum tsr_numerics numerics, struct tsr_err *err) {
-  struct tsr_run_options o = {.arch = arch,
-                              .workload = workload,
-                              .sets = sets,
-                              .mapping = text ? "m.yaml" : TSR_RUN_MAPPING_BEST,
-                              .mapping_text = text,
-                              .seed = 1,
-                              .numerics = numerics,
-                              .trace = TSR_TRACE_SUMMARY,
-                              .version = "test"};
-  char path[128];
-  uint64_t id;
-  while (sets && sets[o.n_sets]) o.n_sets++;
-  (void)snprintf(r->dir, sizeof r->dir, "%s", sample_dir());
-  (void)snprintf(path, sizeof path, "%s/t.db", r->dir);
-  assert_int_equal(tsr_store_open(path, TSR_STORE_WRITE, &r->store, err), TSR_OK);
-  return tsr_run_execute(&o, r->store, &id, err);
-}
 
 #define HEAD "version: 1\nlayers:\n  - layer: gemm0\n"
 #define CONV_HEAD "version: 1\nlayers:\n  - layer: conv\n"
@@ -108,8 +85,8 @@ static void mistakes_are_shown_where_they_are(void **state) {
     struct tsr_err err = TSR_ERR_INIT;
     char where[48];
     (void)snprintf(where, sizeof where, "m.yaml:%s: error: ", wrongs[i].where);
-    enum tsr_status st = run_text(&r, wrongs[i].arch, wrongs[i].workload, NULL, wrongs[i].text,
-                                  TSR_NUMERICS_OFF, &err);
+    enum tsr_status st = ran_mapped(&r, wrongs[i].arch, wrongs[i].workload, NULL,
+                                    wrongs[i].text, TSR_NUMERICS_OFF, &err);
     if (st != TSR_INPUT || !err.n) fail_msg("%s: not refused", wrongs[i].text);
     if (!strstr(err.msg[0], where) || !strstr(err.msg[0], wrongs[i].says))
       fail_msg("%s\nexpected %s … %s, got %s", wrongs[i].text, where, wrongs[i].says,
@@ -163,8 +140,8 @@ static void values_hold_under_any_mapping(void **state) {
   for (size_t i = 0; i < LEN(rows); i++) {
     struct ran r;
     struct tsr_err err = TSR_ERR_INIT;
-    if (run_text(&r, rows[i].arch, rows[i].workload, rows[i].sets, rows[i].text,
-                 TSR_NUMERICS_FULL, &err))
+    if (ran_mapped(&r, rows[i].arch, rows[i].workload, rows[i].sets, rows[i].text,
+                   TSR_NUMERICS_FULL, &err))
       fail_msg("%s\n%s", rows[i].text, err.n ? err.msg[0] : "no run");
     assert_true(ran_number(&r, "SELECT checked_elems FROM v_numeric WHERE seq = 0") > 0);
     assert_true(ran_number(&r, "SELECT count(*) FROM v_inputs WHERE role = 'mapping'") == 1);
@@ -276,7 +253,7 @@ static void a_search_keeps_its_promises(void **state) {
     tsr_run_plan_fini(&p);
     struct ran r;
     struct tsr_err err = TSR_ERR_INIT;
-    if (run_text(&r, rows[i].arch, rows[i].workload, sets, NULL, TSR_NUMERICS_FULL, &err) &&
+    if (ran_mapped(&r, rows[i].arch, rows[i].workload, sets, NULL, TSR_NUMERICS_FULL, &err) &&
         strcmp(rows[i].arch, "edge-npu") != 0)
       fail_msg("%s: %s", rows[i].workload, err.n ? err.msg[0] : "no run");
     tsr_err_fini(&err);

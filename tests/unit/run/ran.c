@@ -8,24 +8,39 @@
 
 #include "tests/unit/store/sample.h"
 
-enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,
-                        const char *const *sets, enum tsr_numerics numerics,
-                        struct tsr_err *err) {
+static enum tsr_status make(struct ran *r, const char *arch, const char *workload,
+                            const char *const *sets, const char *mapping, const char *text,
+                            enum tsr_numerics numerics, struct tsr_err *err) {
   struct tsr_run_options o = {.arch = arch,
                               .workload = workload,
                               .sets = sets,
+                              .mapping = mapping,
+                              .mapping_text = text,
                               .seed = 1,
                               .numerics = numerics,
                               .trace = TSR_TRACE_SUMMARY,
                               .version = "test"};
   char path[128];
   uint64_t id;
-  while (sets[o.n_sets]) o.n_sets++;
+  while (sets && sets[o.n_sets]) o.n_sets++;
   snprintf(r->dir, sizeof r->dir, "%s", sample_dir());
   snprintf(path, sizeof path, "%s/t.db", r->dir);
   r->store = NULL;
   enum tsr_status st = tsr_store_open(path, TSR_STORE_WRITE, &r->store, err);
   return st ? st : tsr_run_execute(&o, r->store, &id, err);
+}
+
+enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,
+                        const char *const *sets, enum tsr_numerics numerics,
+                        struct tsr_err *err) {
+  return make(r, arch, workload, sets, NULL, NULL, numerics, err);
+}
+
+enum tsr_status ran_mapped(struct ran *r, const char *arch, const char *workload,
+                           const char *const *sets, const char *mapping,
+                           enum tsr_numerics numerics, struct tsr_err *err) {
+  return make(r, arch, workload, sets, mapping ? "m.yaml" : TSR_RUN_MAPPING_BEST, mapping,
+              numerics, err);
 }
 
 void ran_make(struct ran *r, const char *arch, const char *workload, const char *const *sets,

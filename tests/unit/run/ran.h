@@ -14,7 +14,11 @@ enum { RAN_SETS = 16 };
 enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,
                         const char *const *sets, enum tsr_numerics numerics,
                         struct tsr_err *err);
-/* The same; fails the test when the run does, also when values differ. */
+/* The same under the mappings of a file of this text; NULL: the best that are found. */
+enum tsr_status ran_mapped(struct ran *r, const char *arch, const char *workload,
+                           const char *const *sets, const char *mapping,
+                           enum tsr_numerics numerics, struct tsr_err *err);
+/* As ran_try; fails the test when the run does, also when values differ. */
 void ran_make(struct ran *r, const char *arch, const char *workload, const char *const *sets,
               enum tsr_numerics numerics);
 /* The number that a query gives; 0 for no row or NULL. */
