@@ -14,8 +14,8 @@ enum { SETTLE_MAX = 24 }; /* iterations after which the last ones stand for all 
 /* A tile, by which loops are in their last iteration: what it takes. */
 struct kind {
   bool known;
-  double transfer[3]; /* cycles of the memory for a, b, c */
-  double bytes[3];
+  double transfer[3];            /* cycles of the memory for a, b, c */
+  double bytes[3], useful[3];    /* in whole bursts, and of them the tensors' */
   double busy, head, tail, fold; /* of the tile: streams, first fill, last drain, one fold */
   double elems;                  /* of the result */
 };
@@ -81,6 +81,7 @@ static void set_bytes(struct walk *w, const struct tsr_mapping *tile, struct kin
     uint64_t length = whole ? bytes[i] : run[i];
     if (i == A && s->conv && whole) length = run[i] * tsr_min_u64(s->in_w, bytes[i] / run[i]);
     k->bytes[i] = bytes[i] ? in_bursts(w, (double)bytes[i], tsr_max_u64(length, 1), row[i]) : 0;
+    k->useful[i] = (double)bytes[i];
     k->transfer[i] = k->bytes[i] / w->rate[i];
   }
 }
@@ -302,7 +303,7 @@ static void walk_loop(struct walk *w, uint32_t level, unsigned last) {
 static void walk_level(struct walk *w, uint32_t level, unsigned last) {
   bool a = w->level[A] == level, b = w->level[B] == level, c = w->level[C] == level;
   /* what a transfer moves depends on the loops around it alone */
-  const struct kind *k = a || b || c || level == w->m->n_loops ? kind_of(w, last) : NULL;
+  const struct kind *k = kind_of(w, last);
   if (b) load(w, B, k);
   if (a) load(w, A, k);
   if (c) w->opened = true;
@@ -345,9 +346,11 @@ static double seen_by_memory(const struct walk *w, const struct tsr_shape *s,
   for (int i = A; i <= C; i++) sum += bytes[i];
   bool shared = x != C && split && w->cores > 1 && tsr_split_shares(split, x);
   double once = shared && (w->t->multicast || w->t->llb_bytes) ? 1 / (double)w->cores : 1;
+  const struct kind *k = &w->kind[0];
+  /* what is left of a burst, a neighbour of the tile takes out of the buffer */
+  if (w->t->llb_bytes && k->bytes[x] > 0) once *= k->useful[x] / k->bytes[x];
   if (sum > w->t->llb_bytes) return once;
   if (x == C) return 0;
-  const struct kind *k = &w->kind[0];
   double moved = k->bytes[x] * moves_of(w, x) * (double)w->cores;
   return fmin(once, moved > 0 ? (double)bytes[x] / moved : 1);
 }
