@@ -48,8 +48,8 @@ struct walk {
   uint32_t level[3]; /* loops around the transfers */
   uint64_t count[3]; /* transfers so far */
   uint64_t slots[3];
-  bool opened; /* a result's buffer is not asked for yet */
-  struct kind kind[KINDS];
+  bool opened;       /* a result's buffer is not asked for yet */
+  struct kind *kind; /* by which loops are in their last iteration */
   union state s;
 };
 
@@ -122,9 +122,9 @@ static void set_work(struct walk *w, const struct tsr_mapping *tile, bool last_k
   k->elems = (double)(m * n * g);
   cut(t, &m, &n, &g);
   double all = (double)t->tile_cycles(t->tile, m, n, kk, g, t->rate, last_k);
-  k->head = stationary(t) && t->preload ? (double)t->head : 0;
-  k->tail = t->flow == TSR_FLOW_DOT || (stationary(t) && t->preload) ? (double)t->skew : 0;
-  if (t->flow == TSR_FLOW_DOT) k->tail = (double)t->skew - 1;
+  bool streams = stationary(t) && t->preload;
+  k->head = streams ? (double)t->head : 0;
+  k->tail = t->flow == TSR_FLOW_DOT ? (double)t->skew - 1 : streams ? (double)t->skew : 0;
   k->busy = all - k->head - k->tail;
   k->fold = stationary(t) ? fold_of(t, m, n, kk, last_k) - k->head - k->tail : 0;
 }
@@ -141,7 +141,7 @@ static const struct kind *kind_of(struct walk *w, unsigned last) {
     bool is_last = last & 1u << i;
     uint64_t trips = tsr_ceil_div(w->part.size[l->axis], l->tile);
     if (is_last) tile.tile[l->axis] = w->part.size[l->axis] - (trips - 1) * l->tile;
-    if (l->axis >= TSR_AXIS_KH && l->axis <= TSR_AXIS_C) last_k = last_k && is_last;
+    if (tsr_axis_is_k((int)l->axis)) last_k = last_k && is_last;
   }
   set_bytes(w, &tile, k);
   set_work(w, &tile, last_k, k);
@@ -211,13 +211,9 @@ static double loaded(const struct walk *w, const struct kind *k, double from) {
 static void product(struct walk *w, const struct kind *k) {
   const struct tsr_target *t = w->t;
   struct times *s = &w->s.t;
-  double from = fmax(fmax(s->full[A], s->full[B]), s->tile), begin;
+  double from = fmax(fmax(s->full[A], s->full[B]), s->tile);
   bool streams = stationary(t) && t->preload;
-  if (streams) {
-    begin = fmax(loaded(w, k, from), s->stream_end);
-  } else {
-    begin = fmax(from, s->stream_end);
-  }
+  double begin = fmax(streams ? loaded(w, k, from) : from, s->stream_end);
   double end = begin + k->busy;
   if (w->opened || w->m->promoted) { /* its first result wants a buffer */
     double room = s->slot[C][w->count[C] % w->slots[C]];
@@ -318,13 +314,6 @@ static void walk_level(struct walk *w, uint32_t level, unsigned last) {
 
 /* ---- the layer ---- */
 
-static uint32_t level_of(const struct tsr_mapping *m, int tensor) {
-  uint32_t level = 0;
-  for (uint32_t i = 0; i < m->n_loops; i++)
-    if (tsr_mapping_follows(tensor, m->loop[i].axis)) level = i + 1;
-  return level;
-}
-
 /* How often an operand's tile is moved by one core. */
 static double moves_of(const struct walk *w, int x) {
   double n = 1;
@@ -374,14 +363,15 @@ static void set_rates(struct walk *w, const struct tsr_shape *s,
 void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
                     const struct tsr_split *split, const struct tsr_target *t,
                     struct tsr_cost *out) {
-  struct walk w = {.m = m, .t = t, .all = s, .part = *s, .cores = 1};
+  struct kind kind[KINDS]; /* most are never looked at */
+  struct walk w = {.m = m, .t = t, .all = s, .part = *s, .cores = 1, .kind = kind};
+  for (unsigned i = 0; i < 1u << m->n_loops; i++) kind[i].known = false;
   if (split) {
     w.cores = tsr_split_cores(split);
-    for (int i = 0; i < 2; i++)
-      w.part.size[split->axis[i]] = tsr_min_u64(w.part.size[split->axis[i]], split->chunk[i]);
+    w.part = tsr_split_largest(split, s);
   }
   for (int x = A; x <= C; x++) {
-    w.level[x] = level_of(m, x);
+    w.level[x] = tsr_mapping_level(m, x);
     w.slots[x] = tsr_min_u64(tsr_max_u64(t->slots[x], 1), SLOTS_MAX);
   }
   set_rates(&w, s, split);

@@ -256,17 +256,17 @@ enum tsr_status tsr_search_mappings(const struct tsr_shape *s, const struct tsr_
                                     const struct tsr_target *t, const struct tsr_mapping *start,
                                     uint64_t seed, struct tsr_search *out,
                                     struct tsr_err *err) {
-  struct space x = {.all = s, .split = split, .t = t, .part = *s, .found = out};
+  struct space x = {
+      .all = s, .split = split, .t = t, .part = tsr_split_largest(split, s), .found = out};
   struct tsr_candidate first = {.mapping = *start};
   uint64_t places = 1;
   *out = (struct tsr_search){0};
-  for (int i = 0; i < 2; i++)
-    if (split->parts[i] > 1)
-      x.part.size[split->axis[i]] = tsr_min_u64(x.part.size[split->axis[i]], split->chunk[i]);
   x.lists = tsr_mem_alloc(sizeof *x.lists);
   if (!x.lists) return tsr_err_nomem(err);
   make_lists(&x, start);
-  tsr_cost_layer(s, start, split, t, &first.cost);
+  struct tsr_target own = *t;
+  tsr_mapping_target(start, &own);
+  tsr_cost_layer(s, start, split, &own, &first.cost);
   keep(out, &first.mapping, &first.cost);
   for (int d = 0; d < DIMS; d++) places *= (uint64_t)x.size[d];
   out->whole = places <= WHOLE_MAX;

@@ -207,14 +207,6 @@ static void emit_separate(struct tsri_lowering *lo) {
   emit_pass(lo, 0);
 }
 
-/* A tensor moves just inside the innermost loop that one of its axes follows. */
-static uint32_t level_of(const struct tsr_mapping *m, int t) {
-  uint32_t level = 0;
-  for (uint32_t i = 0; i < m->n_loops; i++)
-    if (tsr_mapping_follows(t, m->loop[i].axis)) level = i + 1;
-  return level;
-}
-
 static int shared_operand(const struct tsri_lowering *lo) {
   uint64_t cores = tsri_lower_cores(lo);
   if (!lo->layout->multicast || cores < 2 || cores > TSRI_SHARING_MAX) return -1;
@@ -248,7 +240,7 @@ enum tsr_status tsr_lower_program(const struct tsr_shape *s, const struct tsr_ma
   lo.part = tsr_split_part(s, &lo.split, lo.core);
   lo.shared = shared_operand(&lo);
   count_trips(&lo);
-  for (int i = 0; i < 3; i++) lo.level[i] = level_of(m, i);
+  for (int i = 0; i < 3; i++) lo.level[i] = tsr_mapping_level(m, i);
   lo.scales_level = lo.level[TSR_BUF_B]; /* they go with the weights */
   tsri_lower_find_operands(&lo);
   tsri_lower_describe(&lo);

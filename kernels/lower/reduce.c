@@ -13,8 +13,7 @@ enum { STEP = 0, PARTS = 1 }; /* loops */
 uint64_t tsri_lower_parts(const struct tsri_lowering *lo) {
   uint64_t n = 1;
   for (int i = 0; i < 2; i++)
-    if (lo->split.axis[i] >= TSR_AXIS_KH && lo->split.axis[i] <= TSR_AXIS_C)
-      n = tsr_max_u64(n, lo->split.parts[i]);
+    if (tsr_axis_is_k((int)lo->split.axis[i])) n = tsr_max_u64(n, lo->split.parts[i]);
   return n;
 }
 

@@ -22,10 +22,6 @@ static const char *axis_name(bool conv, int x) {
   return conv ? tsr_isa_axis_names[x] : matmul[x];
 }
 
-static bool is_k(int axis) {
-  return axis >= TSR_AXIS_KH && axis <= TSR_AXIS_C;
-}
-
 static enum tsr_status wrong(struct tsr_err *err, const struct tsr_node *n, const char *what,
                              const char *expected) {
   (void)tsr_err_at(err, TSR_INPUT, &n->pos, "%s; expected %s%s%s", what, expected,
@@ -209,7 +205,7 @@ static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
     st = read_axis(&key, e->s->conv, &axis, e->err);
     if (!st) st = read_count(c->value, &parts, e->err);
     if (st) return st;
-    if (parts > e->s->size[axis] || (n->n > 1 && is_k(axis)))
+    if (parts > e->s->size[axis] || (n->n > 1 && tsr_axis_is_k(axis)))
       return wrong(
           e->err, c->value, "parts of an axis",
           "at most as many as it has elements; cores that divide k divide nothing else");
@@ -231,14 +227,6 @@ static enum tsr_status read_cores(const struct entry *e, uint64_t cores) {
                       tsr_split_cores(&x), cores);
   *e->split = x;
   return TSR_OK;
-}
-
-static void set_part(struct entry *e) {
-  e->part = *e->s;
-  for (int i = 0; i < 2; i++)
-    if (e->split->parts[i] > 1)
-      e->part.size[e->split->axis[i]] =
-          tsr_min_u64(e->part.size[e->split->axis[i]], e->split->chunk[i]);
 }
 
 static enum tsr_status read_loop(const struct entry *e, const struct tsr_node *l,
@@ -317,10 +305,10 @@ static const struct tsr_pos *culprit(const struct entry *e, enum tsr_mapping_fau
     const struct tsr_node *a = tsr_config_tree_get(loops->items[i], "axis");
     int axis = 0;
     if (!a || read_axis(a, e->s->conv, &axis, NULL)) continue;
-    bool moves = f == TSR_MAPPING_SUMS && k >= 0 && !is_k(axis);
-    bool before = f == TSR_MAPPING_K && is_k(axis) && axis < k;
+    bool moves = f == TSR_MAPPING_SUMS && k >= 0 && !tsr_axis_is_k(axis);
+    bool before = f == TSR_MAPPING_K && tsr_axis_is_k(axis) && axis < k;
     if (moves || before) return &a->pos;
-    if (!is_k(axis)) continue;
+    if (!tsr_axis_is_k(axis)) continue;
     k = axis;
     if (f == TSR_MAPPING_K || f == TSR_MAPPING_PROMOTED) worst = a;
   }
@@ -360,9 +348,7 @@ static enum tsr_status check_sound(const struct entry *e) {
 /* Whether an operand is loaded once: no loop that it does not follow stands around its
  * transfers. */
 static bool is_resident(const struct tsr_mapping *m, int tensor) {
-  uint32_t level = 0;
-  for (uint32_t i = 0; i < m->n_loops; i++)
-    if (tsr_mapping_follows(tensor, m->loop[i].axis)) level = i + 1;
+  uint32_t level = tsr_mapping_level(m, tensor);
   for (uint32_t i = 0; i < level; i++)
     if (!tsr_mapping_follows(tensor, m->loop[i].axis)) return false;
   return true;
@@ -434,7 +420,7 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
     *out = (struct tsr_mapping){0};
     enum tsr_status st = read_dataflow(&e);
     if (!st) st = read_cores(&e, cores);
-    set_part(&e);
+    e.part = tsr_split_largest(split, s);
     if (!st) st = read_buffers(&e);
     if (!st) st = read_loops(&e);
     if (!st) st = check_sound(&e);

@@ -28,6 +28,13 @@ bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x) {
   return !(not [tensor] & 1u << x);
 }
 
+uint32_t tsr_mapping_level(const struct tsr_mapping *m, int tensor) {
+  uint32_t level = 0;
+  for (uint32_t i = 0; i < m->n_loops; i++)
+    if (tsr_mapping_follows(tensor, m->loop[i].axis)) level = i + 1;
+  return level;
+}
+
 uint64_t tsr_shape_m(const struct tsr_shape *s) {
   return product3(s->size, TSR_AXIS_B, TSR_AXIS_OH, TSR_AXIS_OW);
 }

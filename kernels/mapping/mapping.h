@@ -146,6 +146,14 @@ void tsr_mapping_target(const struct tsr_mapping *m, struct tsr_target *t);
 
 /* Whether a tensor (0, 1, 2: a, b, c) has coordinates along an axis. */
 bool tsr_mapping_follows(int tensor, enum tsr_isa_axis x);
+/* A tensor moves just inside the innermost loop that one of its axes follows: so many loops
+ * stand around its transfers. */
+uint32_t tsr_mapping_level(const struct tsr_mapping *m, int tensor);
+static inline bool tsr_axis_is_k(int x) {
+  return x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
+}
+/* The largest part of a layer that one core gets. */
+struct tsr_shape tsr_split_largest(const struct tsr_split *split, const struct tsr_shape *s);
 /* Whether all cores need the same of an operand. */
 bool tsr_split_shares(const struct tsr_split *s, int tensor);
 

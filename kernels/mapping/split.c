@@ -14,8 +14,12 @@ static uint64_t grain(const struct tsr_target *t, enum tsr_isa_axis x) {
   return 1;
 }
 
-static bool is_k(enum tsr_isa_axis x) {
-  return x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
+struct tsr_shape tsr_split_largest(const struct tsr_split *split, const struct tsr_shape *s) {
+  struct tsr_shape part = *s;
+  for (int i = 0; i < 2; i++)
+    if (split->parts[i] > 1)
+      part.size[split->axis[i]] = tsr_min_u64(part.size[split->axis[i]], split->chunk[i]);
+  return part;
 }
 
 uint64_t tsr_split_divide(const struct tsr_shape *s, const struct tsr_target *t,
@@ -64,7 +68,7 @@ static enum tsr_status try_grid(struct trial *tr, const struct tsr_target *t,
   if (y != x) split.parts[1] = tsr_split_divide(tr->s, t, y, q, &split.chunk[1]);
   part.size[x] = split.chunk[0];
   if (y != x) part.size[y] = split.chunk[1];
-  bool reduces = is_k(x) && split.parts[0] > 1;
+  bool reduces = tsr_axis_is_k(x) && split.parts[0] > 1;
   if (reduces) part.out_bytes = sum_bytes(&part, t);
   tr->t = *t;
   tr->t.dram_bytes_per_cycle /= (double)tsr_split_cores(&split);
@@ -116,7 +120,7 @@ static enum tsr_status try_auto(struct trial *tr, const struct tsr_target *t, ui
   for (uint64_t p = 1; !st && p <= cores; p = p < cores && 2 * p > cores ? cores : 2 * p) {
     if (n_divides(s)) st = try_grid(tr, t, m, p, TSR_AXIS_N, cores / p);
     if (!st && heads) st = try_grid(tr, t, TSR_AXIS_G, p, m, cores / p);
-    if (!st && p > 1 && is_k(k_axis(s, t)))
+    if (!st && p > 1 && tsr_axis_is_k(k_axis(s, t)))
       st = try_grid(tr, t, k_axis(s, t), p, k_axis(s, t), 1);
   }
   return st;

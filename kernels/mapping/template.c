@@ -467,7 +467,7 @@ static bool is_run_of_k(const struct tsr_shape *s, const struct tsr_mapping *m) 
   enum tsr_isa_axis last = TSR_AXIS_KH;
   for (uint32_t i = 0; i < m->n_loops; i++) {
     enum tsr_isa_axis x = m->loop[i].axis;
-    if (x < TSR_AXIS_KH || x > TSR_AXIS_C) continue;
+    if (!tsr_axis_is_k(x)) continue;
     if (x < last) return false;
     last = x;
   }
@@ -484,7 +484,7 @@ enum tsr_mapping_fault tsr_mapping_check(const struct tsr_shape *s, const struct
   bool sums = false; /* a loop of k is open: what follows it may not move results */
   for (uint32_t i = 0; i < m->n_loops; i++) {
     enum tsr_isa_axis x = m->loop[i].axis;
-    bool k = x >= TSR_AXIS_KH && x <= TSR_AXIS_C;
+    bool k = tsr_axis_is_k(x);
     if (!k && sums) return TSR_MAPPING_SUMS;
     sums = sums || k;
   }
