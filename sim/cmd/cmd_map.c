@@ -35,7 +35,7 @@ static error_t parse_map(int key, char *arg, struct argp_state *state) {
   }
 }
 
-/* A layer that stands for all of the same work. */
+/* A layer that stands for all that are its twins. */
 struct row {
   size_t layer, times;
   struct tsr_run_found found;
@@ -45,6 +45,7 @@ struct row {
 struct table {
   struct row *row; /* owned */
   size_t n;
+  size_t *row_of;                      /* of each layer, SIZE_MAX: none; owned */
   uint64_t before_cycles, best_cycles; /* of all layers */
   double roofline;
   size_t others; /* layers that have no mapping */
@@ -54,22 +55,25 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
                               struct table *t) {
   enum tsr_status st = TSR_OK;
   t->row = tsr_mem_array(p->n_layers + 1, sizeof *t->row);
-  if (!t->row) return tsr_err_nomem(&ctx->err);
+  t->row_of = tsr_mem_array(p->n_layers + 1, sizeof *t->row_of);
+  if (!t->row || !t->row_of) return tsr_err_nomem(&ctx->err);
+  tsr_run_twins(p, t->row_of);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
-    struct tsr_run_layer_plan *l = &p->layers[i];
-    struct row *r = t->row;
-    if (!tsr_run_is_product(l)) {
+    size_t twin = t->row_of[i];
+    if (twin == SIZE_MAX) {
       t->others++;
       continue;
     }
-    while (r < t->row + t->n && !tsr_run_same_work(&p->layers[r->layer], l)) r++;
-    if (r == t->row + t->n) {
-      t->n++;
+    if (twin == i) {
+      struct row *r = &t->row[t->n];
+      t->row_of[i] = t->n++;
       r->layer = i;
-      r->roofline = tsr_run_roofline_cycles(p, l);
+      r->roofline = tsr_run_roofline_cycles(p, &p->layers[i]);
       st = tsr_run_search(p, i, seed, &r->found, &ctx->err);
+    } else {
+      t->row_of[i] = t->row_of[twin];
     }
-    r->times++;
+    t->row[t->row_of[i]].times++;
     tsr_progress("layers mapped", i + 1, p->n_layers);
   }
   tsr_progress("layers mapped", 0, 0);
@@ -85,13 +89,9 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
   return st;
 }
 
-/* All layers of the same work get the same mapping. */
 static void assign(struct tsr_run_plan *p, const struct table *t) {
   for (size_t i = 0; i < p->n_layers; i++)
-    for (size_t j = 0; j < t->n; j++)
-      if (i != t->row[j].layer && tsr_run_same_work(&p->layers[t->row[j].layer], &p->layers[i]))
-        p->layers[i].mapping = t->row[j].found.best;
-  for (size_t j = 0; j < t->n; j++) p->layers[t->row[j].layer].mapping = t->row[j].found.best;
+    if (t->row_of[i] != SIZE_MAX) p->layers[i].mapping = t->row[t->row_of[i]].found.best;
 }
 
 static double less(uint64_t before, uint64_t after) {
@@ -187,6 +187,7 @@ CMD(map) {
   tsr_str_fini(&out);
   tsr_str_fini(&file);
   tsr_mem_free(t.row);
+  tsr_mem_free(t.row_of);
   tsr_run_plan_fini(&p);
   cmd_run_opts_fini(&a.common);
   return st;

@@ -144,9 +144,32 @@ enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
   return st;
 }
 
-bool tsr_run_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b) {
-  return tsri_is_product(a->op) && tsri_is_product(b->op) && a->first_core == b->first_core &&
-         a->n_cores == b->n_cores && tsri_same_work(a, b);
+static bool same_mapping(const struct tsr_mapping *x, const struct tsr_mapping *y) {
+  if (x->n_loops != y->n_loops || memcmp(x->tile, y->tile, sizeof x->tile) != 0) return false;
+  for (uint32_t i = 0; i < x->n_loops; i++)
+    if (x->loop[i].axis != y->loop[i].axis) return false;
+  return !memcmp(x->slots, y->slots, sizeof x->slots);
+}
+
+static bool same_division(const struct tsr_split *x, const struct tsr_split *y) {
+  for (int i = 0; i < 2; i++)
+    if (x->axis[i] != y->axis[i] || x->parts[i] != y->parts[i] || x->chunk[i] != y->chunk[i])
+      return false;
+  return true;
+}
+
+static bool is_twin(const struct tsr_run_layer_plan *x, const struct tsr_run_layer_plan *y) {
+  return tsri_is_product(x->op) && x->first_core == y->first_core && x->n_cores == y->n_cores &&
+         same_division(&x->split, &y->split) && same_mapping(&x->mapping, &y->mapping) &&
+         tsri_same_work(x, y);
+}
+
+void tsr_run_twins(const struct tsr_run_plan *p, size_t *twin) {
+  for (size_t i = 0; i < p->n_layers; i++) {
+    twin[i] = 0;
+    while (twin[i] < i && !is_twin(&p->layers[twin[i]], &p->layers[i])) twin[i]++;
+    if (!tsri_is_product(p->layers[i].op)) twin[i] = SIZE_MAX;
+  }
 }
 
 enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
@@ -155,21 +178,21 @@ enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_r
   if (o->mapping_text) return TSR_OK; /* a stored run's, read already */
   struct tsr_str text = TSR_STR_INIT;
   enum tsr_status st = TSR_OK;
+  size_t *twin = tsr_mem_array(p->n_layers + 1, sizeof *twin);
+  if (!twin) return tsr_err_nomem(err);
+  tsr_run_twins(p, twin);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
-    struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_run_found found;
-    size_t twin = 0;
-    if (!tsri_is_product(l->op)) continue;
-    while (twin < i && !tsr_run_same_work(&p->layers[twin], l)) twin++;
-    if (twin < i) {
-      l->mapping = p->layers[twin].mapping;
-      continue;
+    if (twin[i] == i) {
+      st = tsr_run_search(p, i, o->seed, &found, err);
+      if (!st) p->layers[i].mapping = found.best;
+    } else if (twin[i] < i) {
+      p->layers[i].mapping = p->layers[twin[i]].mapping;
     }
-    st = tsr_run_search(p, i, o->seed, &found, err);
-    if (!st) l->mapping = found.best;
     tsr_progress("layers mapped", i + 1, p->n_layers);
   }
   tsr_progress("layers mapped", 0, 0);
+  tsr_mem_free(twin);
   if (!st) st = tsr_run_mappings_write(p, &text, err);
   if (!st) {
     p->mapping_text = tsr_arena_strdup(p->arena, text.p);

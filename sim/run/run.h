@@ -132,8 +132,10 @@ enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t se
 enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
                                  const struct tsr_mapping *m, uint64_t *cycles,
                                  struct tsr_err *err);
-/* Whether a mapping of one is one of the other, with the same time. */
-bool tsr_run_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
+/* For each layer the first of the same work, division among cores and mapping, itself where
+ * there is none before: they take the same time under the same mapping.  SIZE_MAX: no product.
+ * twin: n_layers. */
+void tsr_run_twins(const struct tsr_run_plan *p, size_t *twin);
 /* The mappings of a plan as a file. */
 enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
                                        struct tsr_err *err);

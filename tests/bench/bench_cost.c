@@ -79,14 +79,14 @@ static void rank_layer(struct tsr_run_plan *p, size_t i) {
 }
 
 static void look(struct tsr_run_plan *p, bool rank) {
-  size_t ranked = 0;
+  size_t ranked = 0, *twin = calloc(p->n_layers + 1, sizeof *twin);
+  if (!twin) return;
+  tsr_run_twins(p, twin);
   for (size_t i = 0; i < p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_cost c;
     uint64_t cycles;
-    bool seen = !tsr_run_is_product(l);
-    for (size_t j = 0; j < i && !seen; j++) seen = tsr_run_same_work(&p->layers[j], l);
-    if (seen) continue;
+    if (twin[i] != i) continue;
     struct tsr_target t;
     tsr_run_target(p, l, &t);
     double t0 = now_s();
@@ -104,6 +104,7 @@ static void look(struct tsr_run_plan *p, bool rank) {
       ranked++;
     }
   }
+  free(twin);
 }
 
 int main(int argc, char **argv) {

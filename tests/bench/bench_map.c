@@ -17,27 +17,28 @@ static double now_s(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Layers of the same work count as often as they are there. */
+/* Twins count as often as they are there. */
 static bool search(struct tsr_run_plan *p, double *before, double *best, double *roofline,
                    double *looked) {
   static struct tsr_run_found f;
   double *of = calloc(2 * p->n_layers, sizeof *of);
-  bool good = of != NULL;
+  size_t *twin = calloc(p->n_layers, sizeof *twin);
+  bool good = of && twin;
+  if (good) tsr_run_twins(p, twin);
   for (size_t i = 0; good && i < p->n_layers; i++) {
-    size_t twin = 0;
-    if (!tsr_run_is_product(&p->layers[i])) continue;
-    while (twin < i && !tsr_run_same_work(&p->layers[twin], &p->layers[i])) twin++;
-    if (twin == i) {
+    if (twin[i] == SIZE_MAX) continue;
+    if (twin[i] == i) {
       good = !tsr_run_search(p, i, 1, &f, NULL);
       of[2 * i] = (double)f.before_cycles;
       of[2 * i + 1] = (double)f.best_cycles;
       *looked += (double)f.evaluated;
     }
-    *before += of[2 * twin];
-    *best += of[2 * twin + 1];
+    *before += of[2 * twin[i]];
+    *best += of[2 * twin[i] + 1];
     *roofline += tsr_run_roofline_cycles(p, &p->layers[i]);
   }
   free(of);
+  free(twin);
   return good;
 }
 
