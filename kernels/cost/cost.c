@@ -48,8 +48,8 @@ struct walk {
   uint32_t level[3]; /* loops around the transfers */
   uint64_t count[3]; /* transfers so far */
   uint64_t slots[3];
-  bool opened;       /* a result's buffer is not asked for yet */
-  struct kind *kind; /* by which loops are in their last iteration */
+  bool opened; /* a result's buffer is not asked for yet */
+  struct kind kind[KINDS];
   union state s;
 };
 
@@ -363,9 +363,7 @@ static void set_rates(struct walk *w, const struct tsr_shape *s,
 void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
                     const struct tsr_split *split, const struct tsr_target *t,
                     struct tsr_cost *out) {
-  struct kind kind[KINDS]; /* most are never looked at */
-  struct walk w = {.m = m, .t = t, .all = s, .part = *s, .cores = 1, .kind = kind};
-  for (unsigned i = 0; i < 1u << m->n_loops; i++) kind[i].known = false;
+  struct walk w = {.m = m, .t = t, .all = s, .part = *s, .cores = 1};
   if (split) {
     w.cores = tsr_split_cores(split);
     w.part = tsr_split_largest(split, s);
