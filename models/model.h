@@ -105,6 +105,10 @@ struct tsr_box {
   uint64_t extent[4], step[4];
 };
 
+/* A window of addresses that is not the memory's: byte x of it is one that a core's scratchpad
+ * a keeps from layer to layer, beside its buffers. */
+#define TSR_ADDR_NEAR ((uint64_t)1 << 62)
+
 struct tsr_xfer_req { /* DMA: box <-> scratchpad */
   struct tsr_box box;
   struct tsr_instance *buffer;

@@ -10,8 +10,6 @@
 #include "sim/run/operand.h"
 #include "sim/run/run_int.h"
 
-enum { PLACE_ALIGN = 4096 };
-
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
@@ -177,138 +175,6 @@ static void shape_of(struct tsr_run_layer_plan *l) {
   s->dil_w = c->dil_w;
   s->pad_t = c->pad_t;
   s->pad_l = c->pad_l;
-}
-
-/* ---- placement ---- */
-
-struct sizes {
-  uint64_t a, b, c, extra[TSR_LOWER_EXTRA];
-};
-
-static uint64_t align_up(uint64_t v) {
-  return tsr_ceil_div(v, PLACE_ALIGN) * PLACE_ALIGN;
-}
-
-static enum tsr_status bytes_of_tensors(const struct tsr_run_plan *p,
-                                        const struct tsr_run_layer_plan *l, struct sizes *z,
-                                        struct tsr_err *err) {
-  const struct tsr_shape *s = &l->shape;
-  *z = (struct sizes){0};
-  if (!tsri_is_product(l->op)) {
-    uint64_t bytes[TSR_LOWER_TENSORS];
-    enum tsr_status st = tsri_op_sizes(p, l, bytes, err);
-    if (!st)
-      *z = (struct sizes){bytes[TSR_LOWER_A],
-                          bytes[TSR_LOWER_B],
-                          bytes[TSR_LOWER_OUT],
-                          {bytes[TSR_LOWER_X0], bytes[TSR_LOWER_X1], bytes[TSR_LOWER_X2]}};
-    return st;
-  }
-  /* Room for the arithmetic on strides and tiles that follows. */
-  const uint64_t limit = UINT64_MAX >> 8;
-  if (tsr_op_elems(l->op, &z->a, &z->b, &z->c) && tsr_mul_u64(z->a, s->a_bytes, &z->a) &&
-      tsr_mul_u64(z->b, s->b_bytes, &z->b) && tsr_mul_u64(z->c, s->acc_bytes, &z->c) &&
-      z->a < limit && z->b < limit && z->c < limit) {
-    z->c = z->c / s->acc_bytes * s->out_bytes;
-    return TSR_OK;
-  }
-  return tsr_err_at(err, TSR_INPUT, &l->op->pos,
-                    "the tensors of layer '%s' pass 2^56 bytes; expected smaller m, n, k or "
-                    "count",
-                    l->op->name);
-}
-
-/* Bytes of the partial sums of cores that divide k among them, one C for each, or of those
- * that an epilogue comes back to. */
-static enum tsr_status bytes_of_parts(const struct tsr_run_layer_plan *l, uint64_t elems,
-                                      uint64_t *bytes, struct tsr_err *err) {
-  uint64_t each = tsri_run_sum_bytes(l), parts = tsri_run_stored(l);
-  *bytes = 0;
-  if (!parts) return TSR_OK;
-  if (tsr_mul_u64(elems, each, bytes) && tsr_mul_u64(*bytes, parts, bytes) &&
-      *bytes < UINT64_MAX >> 8)
-    return TSR_OK;
-  return tsr_err_at(err, TSR_INPUT, &l->op->pos,
-                    "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
-                    l->op->name);
-}
-
-/* Of the second operand of a step: no larger than the result in 4 bytes an element. */
-static uint64_t step_bytes_of(const struct tsr_run_layer_plan *l, size_t step) {
-  return tsri_epilogue_elems(l, step) * tsr_ceil_div(tsri_epilogue_format(l, step)->bits, 8);
-}
-
-static bool scale_bytes_of(const struct tsr_run_layer_plan *l, uint64_t *bytes) {
-  *bytes = 0;
-  return !l->scale || (tsr_mul_u64(tsri_run_scales(l), bytes_of(l->scale), bytes) &&
-                       *bytes < UINT64_MAX >> 8);
-}
-
-/* All weights stay in memory; activations share regions, one for each of the layers that
- * may run at the same time, as large as the largest that uses it. */
-static enum tsr_status place(struct tsr_run_plan *p, struct tsr_err *err) {
-  const struct tsr_machine_instance *dram = &p->machine->slot[TSR_SLOT_DRAM];
-  uint64_t capacity = dram->ops->memory->capacity(dram->params), weights = 0, acts = 0;
-  uint64_t *region = tsr_mem_array(p->n_regions + 1, sizeof *region);
-  if (!region) return tsr_err_nomem(err);
-  enum tsr_status st = TSR_OK;
-  for (size_t i = 0; !st && i < p->n_layers; i++) {
-    struct tsr_run_layer_plan *l = &p->layers[i];
-    struct sizes z;
-    st = bytes_of_tensors(p, l, &z, err);
-    if (st) break;
-    uint64_t parts;
-    st = bytes_of_parts(l, z.c / l->shape.out_bytes, &parts, err);
-    if (st) break;
-    uint64_t scales;
-    if (!scale_bytes_of(l, &scales) || !tsr_add_u64(weights, align_up(scales), &weights))
-      st = tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
-    l->scales_bytes = weights - align_up(scales);
-    bool held = tsr_op_kind_b_is_weight(l->op->kind);
-    uint64_t act = align_up(z.a) + align_up(z.c) + (held ? 0 : align_up(z.b));
-    l->parts_bytes = act;
-    act += align_up(parts);
-    for (size_t s = 0; tsri_is_product(l->op) && s < l->op->n_steps; s++) {
-      l->step_bytes[s] = act;
-      act += align_up(step_bytes_of(l, s));
-    }
-    for (int t = 0; t < TSR_LOWER_EXTRA; t++) {
-      l->extra_bytes[t] = act;
-      act += align_up(z.extra[t]);
-    }
-    l->base_bytes[TSR_BUF_A] = 0;
-    l->base_bytes[TSR_BUF_C] = align_up(z.a);
-    l->base_bytes[TSR_BUF_B] = held ? weights : align_up(z.a) + align_up(z.c);
-    if (held && !tsr_add_u64(weights, align_up(z.b), &weights))
-      st = tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", l->graph->name);
-    region[l->region] = tsr_max_u64(region[l->region], act);
-  }
-  for (size_t r = 0; !st && r < p->n_regions; r++) { /* sizes become offsets */
-    uint64_t bytes = region[r];
-    region[r] = acts;
-    if (!tsr_add_u64(acts, bytes, &acts)) acts = UINT64_MAX - 1;
-  }
-  for (size_t i = 0; i < p->n_layers; i++) { /* activations lie behind the weights */
-    struct tsr_run_layer_plan *l = &p->layers[i];
-    bool held = tsr_op_kind_b_is_weight(l->op->kind);
-    for (int t = 0; t < 3; t++)
-      if (t != TSR_BUF_B || !held) l->base_bytes[t] += weights + region[l->region];
-    l->parts_bytes += weights + region[l->region];
-    for (size_t s = 0; s < l->op->n_steps; s++) l->step_bytes[s] += weights + region[l->region];
-    for (int t = 0; t < TSR_LOWER_EXTRA; t++) l->extra_bytes[t] += weights + region[l->region];
-  }
-  tsr_mem_free(region);
-  if (st) return st;
-  if (!tsr_add_u64(weights, acts, &p->dram_bytes)) p->dram_bytes = UINT64_MAX - 1;
-  if (capacity == TSR_UNLIMITED || p->dram_bytes <= capacity) return TSR_OK;
-  const double gib = 1 << 30;
-  uint64_t missing = p->dram_bytes - capacity;
-  return tsr_err_set(err, TSR_INPUT,
-                     "workload '%s' does not fit dram.capacity: it needs %.2f GiB (%.2f GiB of "
-                     "weights), the machine has %.2f GiB; %.2f GiB (%" PRIu64
-                     " bytes) are missing",
-                     p->name, (double)p->dram_bytes / gib, (double)weights / gib,
-                     (double)capacity / gib, (double)missing / gib, missing);
 }
 
 /* ---- mapping and lowering ---- */
@@ -641,7 +507,7 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   if (!st) st = tsri_cores_assign(p, err);
   if (!st && o->workload) st = map(p, err);
   if (!st && o->workload) st = tsri_mappings_read(o, p, err);
-  if (!st && o->workload) st = place(p, err);
+  if (!st && o->workload) st = tsri_place(p, err);
   if (!st && o->workload) st = tsri_mappings_best(o, p, err);
   if (!st && o->workload) st = estimate(p, err);
   return st || !p->program.n ? st : tsri_program_place(p, err);

@@ -49,13 +49,14 @@ struct tsr_run_layer_plan {
   struct tsr_shape shape;
   struct tsr_mapping mapping;
   const struct tsr_graph *graph;
-  size_t tenant, region; /* of the plan's workloads; of memory for its activations */
+  size_t tenant; /* of the plan's workloads */
   uint32_t max_cores;    /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
   uint32_t shift;         /* integers: results are divided by 2^shift on their way out */
   bool foreign;           /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
+  uint64_t kept;          /* address on the chip where its result stays; 0: in memory */
   uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
   uint64_t
       extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
@@ -88,7 +89,6 @@ struct tsr_run_plan {
   const char *name; /* of the workload, or of all together */
   size_t n_tenants;
   struct tsr_run_tenant tenants[TSR_RUN_TENANTS_MAX];
-  size_t n_regions;               /* of activations */
   struct tsr_program_set program; /* the user's, n = 0: none; owned */
   uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
   const char *program_text; /* it, printed */

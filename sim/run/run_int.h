@@ -34,6 +34,30 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
+/* Bytes of a layer's tensors, and of what else it keeps in memory. */
+struct tsri_sizes {
+  uint64_t a, b, c, parts, scales, step[TSR_EPILOGUE_MAX], extra[TSR_LOWER_EXTRA];
+};
+enum tsr_status tsri_sizes_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
+                              struct tsri_sizes *z, struct tsr_err *err);
+
+/* Operands that are results of layers before; see link.c. */
+enum {
+  TSRI_LINK_A,
+  TSRI_LINK_B,
+  TSRI_LINK_STEP, /* and on: second operands of the epilogue */
+  TSRI_LINKS = TSRI_LINK_STEP + TSR_EPILOGUE_MAX
+};
+struct tsri_link {
+  size_t layer; /* whose result it is, SIZE_MAX: none */
+  uint64_t from_bytes;
+};
+/* sizes: of all layers; out: TSRI_LINKS of each. */
+void tsri_links_find(const struct tsr_run_plan *p, const struct tsri_sizes *sizes,
+                     struct tsri_link *out);
+/* Addresses of everything; see place.c.  Refuses what does not fit DRAM. */
+enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err);
+
 /* Mappings of a file, or searched for; see mappings.c. */
 enum tsr_status tsri_mappings_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                    struct tsr_err *err);

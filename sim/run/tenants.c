@@ -184,13 +184,11 @@ static void share(struct tsr_run_plan *p, const struct tsr_run_tenant *t, const 
     }
     l[i].first_core = t->first_core + (apart || crowd ? next : 0);
     l[i].max_cores = apart || crowd ? end - next : t->n_cores;
-    l[i].region = l[i].first_core; /* what runs at the same time has other cores */
     next = end;
   }
 }
 
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err) {
-  p->n_regions = p->machine->cores;
   for (size_t t = 0; t < p->n_tenants; t++) {
     const struct tsr_run_tenant *x = &p->tenants[t];
     size_t n = x->graph->n_ops;
