@@ -176,9 +176,10 @@ static double beside_stores(struct times *s, double from, double work) {
 static void load(struct walk *w, int x, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->load, s->slot[x][w->count[x] % w->slots[x]]);
-  s->load = beside_stores(s, from, k->transfer[x]);
-  s->full[x] = s->load + w->t->latency_cycles;
-  s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
+  bool near = w->t->near[x]; /* it passes no memory */
+  s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x]);
+  s->full[x] = s->load + (near ? 0 : w->t->latency_cycles);
+  if (!near) s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
   s->bytes += k->bytes[x] * w->seen[x];
 }
 
@@ -186,6 +187,7 @@ static double store(struct walk *w, double ready, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->store, ready), own = k->transfer[C];
   s->store = from + own;
+  if (w->t->near[C]) return s->store;
   memmove(&s->from[0], &s->from[1], (STORES - 1) * sizeof s->from[0]);
   memmove(&s->to[0], &s->to[1], (STORES - 1) * sizeof s->to[0]);
   s->from[STORES - 1] = from;
@@ -246,7 +248,7 @@ static void close_result(struct walk *w, const struct kind *k) {
     ready = s->vector;
   }
   double end = store(w, ready, k);
-  s->end = end + w->t->latency_cycles;
+  s->end = end + (w->t->near[C] ? 0 : w->t->latency_cycles);
   if (!w->m->promoted) s->slot[C][w->count[C]++ % w->slots[C]] = end;
 }
 
@@ -327,6 +329,7 @@ static double moves_of(const struct walk *w, int x) {
  * all cores that want the same with one read. */
 static double seen_by_memory(const struct walk *w, const struct tsr_shape *s,
                              const struct tsr_split *split, int x) {
+  if (w->t->near[x]) return 0;
   struct tsr_mapping all = *w->m;
   uint64_t bytes[3], sum = 0;
   memcpy(all.tile, s->size, sizeof all.tile);
@@ -356,6 +359,7 @@ static void set_rates(struct walk *w, const struct tsr_shape *s,
     double slices = t->llb_bytes_per_cycle / (once ? 1 : (double)w->cores);
     double link = fmin(t->core_bytes_per_cycle, slices);
     w->rate[x] = w->seen[x] > 0 ? fmin(link, memory / w->seen[x]) : link;
+    if (t->near[x]) w->rate[x] = t->near_bytes_per_cycle;
   }
   w->kind[0].known = false;
 }

@@ -10,6 +10,7 @@
 struct tsr_mapping_file {
   struct tsr_arena *arena;
   const char *text;
+  uint64_t keep;
   const struct tsr_node *layers;
   bool *used; /* by entry */
 };
@@ -76,15 +77,39 @@ static enum tsr_status check_keys(const struct tsr_node *map, const char *const 
 
 /* ---- reading ---- */
 
+static enum tsr_status read_keep(struct tsr_mapping_file *f, const struct tsr_node *n,
+                                 struct tsr_err *err) {
+  if (n->text && !n->quoted &&
+      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_BYTES, &f->keep) == TSR_QUANTITY_OK)
+    return TSR_OK;
+  return wrong(err, n, "what is kept", "bytes of scratchpad a, as in 2MiB");
+}
+
+/* Of a list of tensors, as a set. */
+static enum tsr_status read_bypass(const struct tsr_node *n, unsigned *out,
+                                   struct tsr_err *err) {
+  enum tsr_status st = check_kind(n, TSR_NODE_SEQ, "bypass", err);
+  for (size_t i = 0; !st && i < n->n; i++) {
+    const struct tsr_node *v = n->items[i];
+    const char *at = v->text && strlen(v->text) == 1 ? strchr("abc", *v->text) : NULL;
+    if (!at) return wrong(err, v, "what bypasses the chip's buffers", "a, b or c");
+    *out |= 1u << (*v->text - 'a');
+  }
+  return st;
+}
+
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
-  static const char *const keys[] = {"version", "layers", NULL};
-  static const char *const entry[] = {"layer",   "dataflow", "cores", "chunk",    "loops",
-                                      "buffers", "spatial",  "k_cut", "resident", NULL};
+  static const char *const keys[] = {"version", "keep", "layers", NULL};
+  static const char *const entry[] = {"layer",   "dataflow", "cores",    "chunk",
+                                      "loops",   "buffers",  "spatial",  "k_cut",
+                                      "resident", "bypass",  "levels",   NULL};
   enum tsr_status st = check_keys(root, keys, err);
   const struct tsr_node *version = tsr_config_tree_get(root, "version");
   if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
     st = wrong(err, version ? version : root, "version of a mapping file", "version: 1");
+  const struct tsr_node *kept = st ? NULL : tsr_config_tree_get(root, "keep");
+  if (kept) st = read_keep(f, kept, err);
   f->layers = tsr_config_tree_get(root, "layers");
   if (!st && !f->layers) st = wrong(err, root, "no layers", "layers: with an entry for some");
   if (!st) st = check_kind(f->layers, TSR_NODE_SEQ, "layers", err);
@@ -95,6 +120,9 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     const struct tsr_node *name = st ? NULL : tsr_config_tree_get(e, "layer");
     if (!st && (!name || !name->text))
       st = wrong(err, name ? name : e, "no layer", "layer: a name, or a pattern with * and ?");
+    const struct tsr_node *past = st ? NULL : tsr_config_tree_get(e, "bypass");
+    unsigned any = 0;
+    if (past) st = read_bypass(past, &any, err);
     if (!st && !tsr_config_tree_get(e, "loops"))
       st = wrong(err, e, "no loops", "loops: a list of {axis, tile}, [] for none");
   }
@@ -134,6 +162,32 @@ void tsr_mapping_file_destroy(struct tsr_mapping_file *f) {
 
 const char *tsr_mapping_file_text(const struct tsr_mapping_file *f) {
   return f->text;
+}
+
+uint64_t tsr_mapping_file_keep(const struct tsr_mapping_file *f) {
+  return f->keep;
+}
+
+/* The first entry of a layer, NULL: there is none; exact: by its name, not a pattern. */
+static const struct tsr_node *entry_of(const struct tsr_mapping_file *f, const char *layer,
+                                       size_t *index, bool *exact) {
+  for (*index = 0; *index < f->layers->n; ++*index) {
+    const struct tsr_node *n = f->layers->items[*index];
+    const char *name = tsr_config_tree_get(n, "layer")->text;
+    *exact = !strcmp(name, layer);
+    if (*exact || fnmatch(name, layer, 0) == 0) return n;
+  }
+  return NULL;
+}
+
+unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer) {
+  size_t index;
+  bool exact;
+  unsigned set = 0;
+  const struct tsr_node *n = entry_of(f, layer, &index, &exact);
+  const struct tsr_node *list = n ? tsr_config_tree_get(n, "bypass") : NULL;
+  if (list) (void)read_bypass(list, &set, NULL); /* it was read before */
+  return set;
 }
 
 /* ---- an entry against operator and machine ---- */
@@ -374,10 +428,35 @@ static enum tsr_status check_spatial(const struct entry *e) {
   return st;
 }
 
+static const char *level_name(const struct tsr_target *t, int tensor) {
+  static const char *const names[] = {"dram", "llb", "sram"};
+  return names[tsr_mapping_home(t, tensor)];
+}
+
+/* Where tensors come from and go to, as the plan has it. */
+static enum tsr_status check_levels(const struct entry *e) {
+  static const char *const keys[] = {"a", "b", "c", NULL};
+  const struct tsr_node *n = tsr_config_tree_get(e->node, "levels");
+  if (!n) return TSR_OK;
+  enum tsr_status st = check_kind(n, TSR_NODE_MAP, "levels", e->err);
+  if (!st) st = check_keys(n, keys, e->err);
+  for (int i = 0; !st && i < 3; i++) {
+    const struct tsr_node *v = tsr_config_tree_get(n, keys[i]);
+    const char *have = level_name(&e->t, i);
+    if (v && (!v->text || strcmp(v->text, have) != 0))
+      st = tsr_err_at(e->err, TSR_INPUT, &v->pos,
+                      "level of %s; expected %s (sram where `keep` has room from producer to "
+                      "consumers, llb where there is one that `bypass` does not name), got %s",
+                      keys[i], have, v->text ? v->text : "no word");
+  }
+  return st;
+}
+
 static enum tsr_status check_rest(const struct entry *e) {
   const struct tsr_node *cut = tsr_config_tree_get(e->node, "k_cut"),
                         *resident = tsr_config_tree_get(e->node, "resident");
   enum tsr_status st = check_spatial(e);
+  if (!st) st = check_levels(e);
   uint64_t k = 0;
   if (!st && cut) st = read_count(cut, &k, e->err);
   if (!st && cut && k != e->m->k_cut)
@@ -403,32 +482,30 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
                                       uint64_t cores, struct tsr_split *split,
                                       struct tsr_mapping *out, bool *found,
                                       struct tsr_err *err) {
-  *found = false;
-  for (size_t i = 0; i < f->layers->n; i++) {
-    const struct tsr_node *n = f->layers->items[i];
-    const char *name = tsr_config_tree_get(n, "layer")->text;
-    bool exact = !strcmp(name, layer);
-    if (!exact && fnmatch(name, layer, 0) != 0) continue;
-    struct entry e = {.node = n,
-                      .s = s,
-                      .t = *t,
-                      .pattern = !exact && strpbrk(name, "*?[") != NULL,
-                      .split = split,
-                      .m = out,
-                      .err = err};
-    *found = f->used[i] = true;
-    *out = (struct tsr_mapping){0};
-    enum tsr_status st = read_dataflow(&e);
-    if (!st) st = read_cores(&e, cores);
-    e.part = tsr_split_largest(split, s);
-    if (!st) st = read_buffers(&e);
-    if (!st) st = read_loops(&e);
-    if (!st) st = check_sound(&e);
-    if (!st) st = check_rest(&e);
-    if (st) tsr_err_hint(err, "the entry is that of layer '%s'", layer);
-    return st;
-  }
-  return TSR_OK;
+  size_t index;
+  bool exact;
+  const struct tsr_node *n = entry_of(f, layer, &index, &exact);
+  *found = n != NULL;
+  if (!n) return TSR_OK;
+  const char *name = tsr_config_tree_get(n, "layer")->text;
+  struct entry e = {.node = n,
+                    .s = s,
+                    .t = *t,
+                    .pattern = !exact && strpbrk(name, "*?[") != NULL,
+                    .split = split,
+                    .m = out,
+                    .err = err};
+  f->used[index] = true;
+  *out = (struct tsr_mapping){0};
+  enum tsr_status st = read_dataflow(&e);
+  if (!st) st = read_cores(&e, cores);
+  e.part = tsr_split_largest(split, s);
+  if (!st) st = read_buffers(&e);
+  if (!st) st = read_loops(&e);
+  if (!st) st = check_sound(&e);
+  if (!st) st = check_rest(&e);
+  if (st) tsr_err_hint(err, "the entry is that of layer '%s'", layer);
+  return st;
 }
 
 enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err) {
@@ -445,8 +522,17 @@ enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct t
 
 /* ---- writing ---- */
 
-void tsr_mapping_write_head(struct tsr_str *out) {
-  tsr_str_add(out, "version: 1\nlayers:\n");
+void tsr_mapping_write_head(uint64_t keep, bool layers, struct tsr_str *out) {
+  tsr_str_add(out, "version: 1\n");
+  if (keep) tsr_str_addf(out, "keep: %" PRIu64 "B\n", keep);
+  tsr_str_add(out, layers ? "layers:\n" : "layers: []\n");
+}
+
+static void write_set(const char *key, unsigned set, struct tsr_str *out) {
+  tsr_str_addf(out, "    %s: [", key);
+  for (int i = 0, n = 0; i < 3; i++)
+    if (set & 1u << i) tsr_str_addf(out, "%s%c", n++ ? ", " : "", "abc"[i]);
+  tsr_str_add(out, "]\n");
 }
 
 /* As a pattern of this name alone. */
@@ -492,7 +578,9 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
                axis_name(s->conv, (int)m->spatial_rows),
                axis_name(s->conv, (int)m->spatial_cols));
   if (m->k_cut) tsr_str_addf(out, "    k_cut: %" PRIu64 "\n", m->k_cut);
-  if (a || b)
-    tsr_str_addf(out, "    resident: [%s%s%s]\n", a ? "a" : "", a && b ? ", " : "",
-                 b ? "b" : "");
+  if (a || b) write_set("resident", (unsigned)a | (unsigned)b << 1, out);
+  if (t->bypass) write_set("bypass", t->bypass, out);
+  if (t->near[0] || t->near[1] || t->near[2] || t->llb_bytes)
+    tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0),
+                 level_name(t, 1), level_name(t, 2));
 }

@@ -1,7 +1,8 @@
 /* Mappings as YAML, read and written.
  *
  *   version: 1
- *   layers:
+ *   keep: 2MiB                      # optional: of scratchpad a, for results that stay there
+ *   layers:                         # until their last reader is through
  *     - layer: "layers.*.ffn1"      # names, `*` any, `?` one; the first entry that fits
  *       dataflow: ws                # of the machine's tile
  *       cores: {n: 4}               # optional: what cores divide, into how many parts
@@ -14,6 +15,8 @@
  *       spatial: {rows: k, cols: n} # optional, as is what follows: held against what comes
  *       k_cut: 128                  # of dataflow and loops: sums leave the array; operands
  *       resident: [b]               # that are loaded once
+ *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
+ *       levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
  *
  * Axes of a matmul are g (its count), m, n, k; of a convolution g (groups), b, oh, ow, n, kh,
  * kw, c.  An axis without a loop lies in a tile whole.
@@ -43,11 +46,15 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
                                       uint64_t cores, struct tsr_split *split,
                                       struct tsr_mapping *out, bool *found,
                                       struct tsr_err *err);
+/* Bytes of scratchpad a that are kept for results; of a layer's tensors, by bit, those that
+ * bypass the chip's buffers. */
+uint64_t tsr_mapping_file_keep(const struct tsr_mapping_file *f);
+unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
 /* Every entry was found by some layer. */
 enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err);
 
-/* The head of a file, and an entry. */
-void tsr_mapping_write_head(struct tsr_str *out);
+/* The head of a file (of no entry: layers false), and an entry. */
+void tsr_mapping_write_head(uint64_t keep, bool layers, struct tsr_str *out);
 void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
                        const struct tsr_mapping *m, const struct tsr_split *split,
                        const struct tsr_target *t, struct tsr_str *out);

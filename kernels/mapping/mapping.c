@@ -166,3 +166,8 @@ void tsr_mapping_target(const struct tsr_mapping *m, struct tsr_target *t) {
     t->slots[b] = m->slots[b];
   }
 }
+
+enum tsr_level tsr_mapping_home(const struct tsr_target *t, int tensor) {
+  if (t->near[tensor]) return TSR_LEVEL_SRAM;
+  return t->llb_bytes && !(t->bypass & 1u << tensor) ? TSR_LEVEL_LLB : TSR_LEVEL_DRAM;
+}

@@ -62,7 +62,16 @@ struct tsr_target {
   double step_cycles;   /* of the vector unit for an element's epilogue */
   bool multicast;       /* what all cores of a layer need is loaded once */
   double readers[2];    /* cores that a load of a, b serves; 0: one */
+  /* Where a, b, c come from and go to: what scratchpad a keeps passes its port; what bypasses,
+   * by bit, is not held in the last-level buffer. */
+  bool near[3];
+  double near_bytes_per_cycle;
+  unsigned bypass;
 };
+
+/* The level that a tensor (0, 1, 2: a, b, c) lies in between layers. */
+enum tsr_level { TSR_LEVEL_DRAM, TSR_LEVEL_LLB, TSR_LEVEL_SRAM };
+enum tsr_level tsr_mapping_home(const struct tsr_target *t, int tensor);
 
 /* A loop over tiles of one axis: `trips` steps of `tile` elements. */
 struct tsr_map_loop {

@@ -219,7 +219,13 @@ static double burst_bytes(const struct tsr_target *t, uint64_t bytes) {
   return (double)b + (bytes % t->burst_bytes ? (double)t->burst_bytes / 2 : 0);
 }
 
-/* DRAM bytes to move one tile of a, b, c (c in the output format). */
+static double near_weight(const struct tsr_target *t) {
+  if (!isfinite(t->near_bytes_per_cycle) || !isfinite(t->dram_bytes_per_cycle)) return 0;
+  return t->dram_bytes_per_cycle / t->near_bytes_per_cycle;
+}
+
+/* DRAM bytes to move one tile of a, b, c (c in the output format); of what stays on the chip
+ * those that the memory would move in the time that the port takes. */
 static void tile_traffic(const struct search *q, const uint64_t *tile, double out[3]) {
   const struct tsr_shape *s = q->s;
   const uint64_t *z = s->size;
@@ -238,6 +244,7 @@ static void tile_traffic(const struct search *q, const uint64_t *tile, double ou
     out[i] = merged[i] ? burst_bytes(q->t, bytes[i])
                        : (double)bytes[i] / (double)run[i] * burst_bytes(q->t, run[i]);
     if (i < 2 && q->t->readers[i] > 0) out[i] /= q->t->readers[i];
+    if (q->t->near[i]) out[i] *= near_weight(q->t);
   }
 }
 

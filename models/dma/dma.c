@@ -7,6 +7,9 @@
  * store's the other way round.  Address generation costs no time.  `mem` is the first
  * of the memories on the way to the DRAM: the interconnect, where there is one.
  *
+ * What scratchpad a keeps from layer to layer (TSR_ADDR_NEAR) takes no memory: a burst passes
+ * the port of a, and that of its scratchpad.
+ *
  * A load for several cores is one read; its bytes go into each core's scratchpad, and it
  * ends when all have them.
  *
@@ -46,10 +49,11 @@ static const struct tsr_param params[] = {{.key = "outstanding",
                                            .src = "SRC:assumed"},
                                           {.key = NULL}};
 
-enum { TRANSFERS, BURSTS, USEFUL_BYTES, LATENCY_CYCLES, NOC_CYCLES };
+enum { TRANSFERS, BURSTS, BYTES, USEFUL_BYTES, LATENCY_CYCLES, NOC_CYCLES };
 static const struct tsr_counter counters[] = {
     {"transfers", TSR_COUNTER_SUM, "transfers done"},
     {"bursts", TSR_COUNTER_SUM, "bursts issued"},
+    {"bytes", TSR_COUNTER_SUM, "bytes of those bursts, wherever they came from or went"},
     {"useful_bytes", TSR_COUNTER_SUM, "bytes that the boxes asked for, without padding"},
     {"latency_cycles", TSR_COUNTER_SUM, "cycles of transfers exposed to DRAM latency"},
     {"noc_cycles", TSR_COUNTER_SUM, "cycles of transfers that waited for links and slices"},
@@ -67,6 +71,7 @@ struct state {
   uint64_t *counters;
   struct tsr_instance *self;
   struct tsr_instance *mem, *dram; /* the first memory on the way, and the last */
+  struct tsr_instance *keeper;     /* scratchpad a */
   uint32_t core, cores;
   bool write; /* to DRAM: a store */
   /* the transfer whose bursts are being issued */
@@ -74,6 +79,7 @@ struct state {
   struct tsr_ticket *ticket;
   struct tsri_walk walk;
   bool busy; /* it is not accepted yet */
+  bool near; /* between scratchpads */
   bool have; /* held is the address of a burst not yet issued */
   uint64_t held;
   struct tsr_train train;
@@ -99,6 +105,7 @@ static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wi
   s->counters = w->self->counters;
   s->mem = w->peer[0];
   s->dram = w->peer[1];
+  s->keeper = w->peer[2];
   s->core = w->core;
   s->cores = w->cores;
   s->write = write;
@@ -139,7 +146,7 @@ static void on_accepted(void *arg) {
   struct state *s = arg;
   struct tsr_ticket *t = s->ticket;
   s->busy = false;
-  s->dram->users--;
+  if (!s->near) s->dram->users--;
   t->accepted(t);
 }
 
@@ -164,6 +171,7 @@ static void finish(struct state *s) {
   uint64_t noc_fs = s->noc_hold_fs + s->noc_wait_fs + s->noc_window_fs / channels;
   uint64_t conflict_fs = s->port_wait_fs + (s->end_fs - s->last_arrival_fs);
   *(s->port_limited ? &conflict_fs : &exposed_fs) += s->window_fs / channels;
+  if (s->near) conflict_fs = s->end_fs - s->start_fs; /* all of its time is the ports' */
   s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
   s->ticket->late.conflict_cycles = cycles_of(s, conflict_fs);
   s->ticket->late.noc_cycles = cycles_of(s, noc_fs);
@@ -183,7 +191,7 @@ static void finish(struct state *s) {
  * engine has work only those that can start at once.  *open_fs: when the first burst
  * left out can start; false: the transfer has no more. */
 static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
-  bool shared = s->dram->users > 1;
+  bool shared = !s->near && s->dram->users > 1;
   uint64_t free = shared ? s->mem->ops->memory->free_fs(s->mem->state) : 0, slot = s->slot;
   uint64_t max = tsr_min_u64(TSR_TRAIN_MAX, s->p->outstanding);
   struct tsr_train *t = &s->train;
@@ -254,6 +262,15 @@ static void charge_wait(struct state *s, const uint64_t *open_fs, uint64_t idle_
   for (uint32_t i = 0; i < t->n; i++) s->taken_fs = tsr_max_u64(s->taken_fs, t->start_fs[i]);
 }
 
+/* Bursts that pass the port of scratchpad a where others pass the memory. */
+static void serve_near(struct state *s) {
+  struct tsr_train *t = &s->train;
+  memcpy(t->end_fs, t->ready_fs, t->n * sizeof *t->end_fs);
+  s->port_wait_fs += s->keeper->ops->buffer->dma(s->keeper->state, t->burst_bytes, s->write,
+                                                 t->n, t->end_fs);
+  memcpy(t->start_fs, s->write ? t->ready_fs : t->end_fs, t->n * sizeof *t->start_fs);
+}
+
 static void issue(struct state *s) {
   const struct tsr_memory_ops *mem = s->mem->ops->memory;
   struct tsr_instance *buf = s->req->xfer.buffer;
@@ -266,7 +283,10 @@ static void issue(struct state *s) {
         buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
     s->read_end_fs = t->ready_fs[t->n - 1];
   }
-  charge_wait(s, open_fs, mem->serve(s->mem->state, t, s->start_fs));
+  if (s->near)
+    serve_near(s);
+  else
+    charge_wait(s, open_fs, mem->serve(s->mem->state, t, s->start_fs));
   s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
   if (!s->write) deliver(s);
   for (uint32_t i = 0; i < t->n; i++) {
@@ -276,6 +296,7 @@ static void issue(struct state *s) {
   }
   s->last_start_fs = t->start_fs[t->n - 1];
   s->counters[BURSTS] += t->n;
+  s->counters[BYTES] += t->n * s->p->burst;
 }
 
 static void pump(void *arg) {
@@ -301,7 +322,8 @@ static bool slower(const struct state *s, const struct tsr_instance *buf) {
 static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   struct state *s = vs;
   const struct tsr_env *e = s->env;
-  s->dram->users++;
+  s->near = req->xfer.box.base_bytes & TSR_ADDR_NEAR;
+  if (!s->near) s->dram->users++;
   s->busy = true;
   s->req = req;
   s->ticket = t;
@@ -311,7 +333,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->idle_gap_fs = s->start_fs > free ? s->start_fs - free : 0;
   if (s->dram->ops->memory->bandwidth(s->dram->params) == TSR_UNLIMITED)
     s->idle_gap_fs = UINT64_MAX; /* nothing but latency can make it late */
-  s->pipe_fs = s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
+  s->pipe_fs = s->near ? 0 : s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
   s->window_fs = s->port_wait_fs = 0;
   s->noc_hold_fs = s->noc_window_fs = s->noc_wait_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
@@ -344,6 +366,7 @@ static void visit_transfer(struct state *s, struct tsr_visit *v) {
   tsr_visit_pointer(v, s->req);
   tsr_visit_pointer(v, s->ticket);
   tsr_visit_value(v, s->have);
+  tsr_visit_value(v, s->near);
   tsri_walk_visit(&s->walk, v);
 }
 

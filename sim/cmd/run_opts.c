@@ -12,6 +12,7 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
     if (!o->batch) cmd_usage_error(state, "--batch takes at least 1");
     return 0;
   case 'm': o->mapping = arg; return 0;
+  case 'k': o->keep = arg; return 0;
   case 's': {
     void *list = o->sets;
     if (!tsr_mem_grow(&list, &o->cap_sets, o->n_sets + 1, sizeof *o->sets))
@@ -38,6 +39,7 @@ void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *ou
   out->workload = o->workload.p;
   out->program = o->program;
   out->mapping = o->mapping;
+  out->keep = o->keep;
   out->sets = o->sets;
   out->n_sets = o->n_sets;
   out->batch = o->batch;

@@ -6,7 +6,7 @@
 #include "sim/run/run.h"
 
 struct cmd_run_opts {
-  const char *arch, *program, *mapping;
+  const char *arch, *program, *mapping, *keep;
   struct tsr_str workload; /* several: with ` + ` between them */
   const char **sets;       /* owned */
   size_t n_sets, cap_sets;
@@ -28,6 +28,12 @@ struct cmd_run_opts {
        "F|best",                                                                            \
        0,                                                                                   \
        "mappings of matmuls and convolutions: a file, or searched for as by map",           \
+       -1},                                                                                 \
+      {"keep",                                                                              \
+       'k',                                                                                 \
+       "SIZE",                                                                              \
+       0,                                                                                   \
+       "of scratchpad a, for results that stay there until they are read (default 0)",      \
        -1},                                                                                 \
       {"set", 's', "K=V", 0, "change a key of the architecture (repeatable)", -1}, {        \
     "batch", 'b', "N", 0, "so many times the workload's own batch (default 1)", -1          \

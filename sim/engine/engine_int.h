@@ -175,6 +175,8 @@ enum { TSRI_IDLE_MAX = 1 << 24 };
 
 void tsri_issue_start(struct tsri_issue *is, const struct tsr_program *p,
                       struct tsr_instance *const *buffers, const uint64_t *bytes);
+/* Where the memory ends that a tensor at `base` lies in: the DRAM, or scratchpad a. */
+uint64_t tsri_issue_memory_end(const struct tsri_issue *is, uint64_t base);
 /* Takes in a description of a tensor, place, axis or format; anything else is ignored. */
 void tsri_issue_describe(struct tsri_issue *is, const struct tsr_inst *in);
 /* The next queue entry and its unit; false when the program has halted.  Runs

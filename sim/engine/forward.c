@@ -120,7 +120,7 @@ static uint64_t hash_xfer(uint64_t h, const struct tsr_xfer_req *q, uint64_t ali
     addr += at * b->stride_bytes[i];
     h = mix(mix(h, n), b->stride_bytes[i] * b->step[i]);
   }
-  h = mix(mix(h, b->elem_bytes), addr % align);
+  h = mix(mix(h, b->elem_bytes), addr % align | (addr & TSR_ADDR_NEAR));
   h = mix(mix(h, (uint64_t)(uintptr_t)q->buffer), q->local_addr);
   return mix(h, q->n_others);
 }
@@ -313,7 +313,8 @@ static void narrow(struct reach r, tsr_i128 w, uint64_t size, tsr_i128 *first, t
 static void narrow_memory(const struct tsri_forward *f, int loop, const struct mark *at,
                           const struct tsri_tensor *t, tsr_i128 *last) {
   const struct tsri_issue *is = &f->core->issue;
-  if (is->memory_bytes == UINT64_MAX) return;
+  uint64_t memory = tsri_issue_memory_end(is, t->box.base_bytes);
+  if (memory == UINT64_MAX) return;
   tsr_i128 end = (tsr_i128)t->box.base_bytes + t->box.elem_bytes, step = 0;
   for (uint32_t i = 0; i < t->box.rank; i++) {
     struct reach r = reach_of(f, loop, at, t, i);
@@ -323,7 +324,7 @@ static void narrow_memory(const struct tsri_forward *f, int loop, const struct m
     if (t->walk[i][loop] > 0)
       step += (tsr_i128)t->walk[i][loop] * (tsr_i128)t->box.stride_bytes[i];
   }
-  tsr_i128 room = (tsr_i128)is->memory_bytes - end;
+  tsr_i128 room = (tsr_i128)memory - end;
   if (room < 0)
     *last = -1;
   else if (step && room / step < *last)
@@ -683,7 +684,9 @@ void tsri_forward_begin(struct tsri_forward *f, struct tsri_core *c) {
 /* An instruction with what does not matter left out: where a tensor lies, but for bursts. */
 static struct tsr_inst canonical(const struct tsri_forward *f, const struct tsr_inst *in) {
   struct tsr_inst x = *in;
-  if (x.op == TSR_ISA_TENSOR) x.f[3] = (int64_t)((uint64_t)x.f[3] % f->record.align);
+  uint64_t base = (uint64_t)x.f[3];
+  if (x.op == TSR_ISA_TENSOR)
+    x.f[3] = (int64_t)(base % f->record.align | (base & TSR_ADDR_NEAR));
   return x;
 }
 

@@ -309,6 +309,12 @@ static void request_preload(const struct tsri_issue *is, const struct tsr_inst *
                            .b = view(is, &d->b, MASK_K, MASK_N, d->extent)};
 }
 
+uint64_t tsri_issue_memory_end(const struct tsri_issue *is, uint64_t base) {
+  if (!(base & TSR_ADDR_NEAR)) return is->memory_bytes;
+  uint64_t bytes = is->buffer_bytes[TSR_BUF_A];
+  return bytes == UINT64_MAX ? bytes : TSR_ADDR_NEAR + bytes;
+}
+
 /* The last byte of a transfer lies in the memory. */
 static void check_memory(const struct tsri_issue *is, const struct tsri_operand *o,
                          struct tsri_fault *fault) {
@@ -318,9 +324,10 @@ static void check_memory(const struct tsri_issue *is, const struct tsri_operand 
     tsr_u128 last = o->first[i] + (tsr_u128)(o->count[i] - 1) * o->box.step[i];
     end += last * o->box.stride_bytes[i]; /* of the tensor's own size: within 2^65 */
   }
-  if (end > is->memory_bytes)
+  uint64_t memory = tsri_issue_memory_end(is, o->box.base_bytes);
+  if (end > memory)
     fault_at(fault, "reaches past the end of", -1, o->box.base_bytes,
-             end > UINT64_MAX ? UINT64_MAX : (uint64_t)end, is->memory_bytes);
+             end > UINT64_MAX ? UINT64_MAX : (uint64_t)end, memory);
 }
 
 /* Where in memory a list in a scratchpad was loaded from; 0 when no load brought it. */

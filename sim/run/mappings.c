@@ -10,38 +10,42 @@
 
 /* ---- from a file ---- */
 
-enum tsr_status tsri_mappings_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+enum tsr_status tsri_mappings_open(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                    struct tsr_err *err) {
-  struct tsr_mapping_file *f;
   if (!o->mapping) return TSR_OK;
   if (!o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST)) return TSR_OK;
-  enum tsr_status st = tsr_mapping_file_read(o->mapping, o->mapping_text, &f, err);
+  enum tsr_status st = tsr_mapping_file_read(o->mapping, o->mapping_text, &p->mappings, err);
   if (st) return st;
-  for (size_t i = 0; !st && i < p->n_layers; i++) {
-    struct tsr_run_layer_plan *l = &p->layers[i];
-    struct tsr_target t;
-    struct tsr_mapping m;
-    bool found;
-    if (!tsri_is_product(l->op)) continue;
-    tsr_run_target(p, l, &t);
-    st = tsr_mapping_file_find(f, l->op->name, &l->shape, &t, l->max_cores, &l->split, &m,
-                               &found, err);
-    if (st || !found) continue;
-    l->mapping = m;
-    l->n_cores = (uint32_t)tsr_split_cores(&l->split);
-  }
-  if (!st) st = tsr_mapping_file_used(f, err);
-  if (!st) {
-    p->mapping_text = tsr_arena_strdup(p->arena, tsr_mapping_file_text(f));
-    if (!p->mapping_text) st = tsr_err_nomem(err);
-  }
-  tsr_mapping_file_destroy(f);
+  p->mapping_text = tsr_arena_strdup(p->arena, tsr_mapping_file_text(p->mappings));
+  return p->mapping_text ? TSR_OK : tsr_err_nomem(err);
+}
+
+static enum tsr_status apply(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                             struct tsr_err *err) {
+  struct tsr_target t;
+  struct tsr_mapping m;
+  bool found;
+  tsr_run_target(p, l, &t);
+  enum tsr_status st = tsr_mapping_file_find(p->mappings, l->op->name, &l->shape, &t,
+                                             l->max_cores, &l->split, &m, &found, err);
+  if (st || !found) return st;
+  l->mapping = m;
+  l->n_cores = (uint32_t)tsr_split_cores(&l->split);
+  return TSR_OK;
+}
+
+enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  if (!p->mappings) return TSR_OK;
+  for (size_t i = 0; !st && i < p->n_layers; i++)
+    if (tsri_is_product(p->layers[i].op)) st = apply(p, &p->layers[i], err);
+  if (!st) st = tsr_mapping_file_used(p->mappings, err);
   return st;
 }
 
 enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
                                        struct tsr_err *err) {
-  tsr_mapping_write_head(out);
+  tsr_mapping_write_head(p->keep_bytes, true, out);
   for (size_t i = 0; i < p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_target t;

@@ -36,11 +36,7 @@ void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l
   memcpy(at->formats, names, sizeof names);
   for (int f = 0; f < TSR_LOWER_FMTS; f++)
     at->bytes[f] = (uint32_t)tsr_ceil_div(formats[f]->bits, 8);
-  for (int b = 0; b < 3; b++) {
-    const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
-    at->slots[b] = buf->ops->buffer->slots(buf->params);
-    at->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
-  }
+  for (int b = 0; b < 3; b++) tsri_slots(p, b, &at->slots[b], &at->slot_bytes[b]);
   sources_of(l, at);
 }
 

@@ -32,18 +32,6 @@ static enum tsr_status sizes_of_product(const struct tsr_run_layer_plan *l,
                       "count",
                       l->op->name);
   z->c = c * s->out_bytes;
-  /* Partial sums of cores that divide k among them, one C for each, or of those that an
-   * epilogue comes back to. */
-  uint64_t parts = tsri_run_stored(l);
-  if (parts && (!tsr_mul_u64(c, tsri_run_sum_bytes(l), &z->parts) ||
-                !tsr_mul_u64(z->parts, parts, &z->parts) || z->parts >= limit))
-    return tsr_err_at(err, TSR_INPUT, &l->op->pos,
-                      "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
-                      l->op->name);
-  if (l->scale && (!tsr_mul_u64(tsri_run_scales(l), tsr_ceil_div(l->scale->bits, 8),
-                                &z->scales) ||
-                   z->scales >= limit))
-    return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
   for (size_t i = 0; i < l->op->n_steps; i++) /* no larger than C in 4 bytes an element */
     z->step[i] =
         tsri_epilogue_elems(l, i) * tsr_ceil_div(tsri_epilogue_format(l, i)->bits, 8);
@@ -61,6 +49,25 @@ enum tsr_status tsri_sizes_of(const struct tsr_run_plan *p, const struct tsr_run
   z->c = bytes[TSR_LOWER_OUT];
   memcpy(z->extra, bytes + TSR_LOWER_X0, sizeof z->extra);
   return st;
+}
+
+/* Beside its tensors: partial sums of cores that divide k among them, one C for each, or of
+ * those that an epilogue comes back to; scales. */
+static enum tsr_status sizes_beside(const struct tsr_run_layer_plan *l, struct tsri_sizes *z,
+                                    struct tsr_err *err) {
+  const uint64_t limit = UINT64_MAX >> 8;
+  if (!tsri_is_product(l->op)) return TSR_OK;
+  uint64_t c = z->c / l->shape.out_bytes, parts = tsri_run_stored(l);
+  if (parts && (!tsr_mul_u64(c, tsri_run_sum_bytes(l), &z->parts) ||
+                !tsr_mul_u64(z->parts, parts, &z->parts) || z->parts >= limit))
+    return tsr_err_at(err, TSR_INPUT, &l->op->pos,
+                      "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
+                      l->op->name);
+  uint64_t scale = l->scale ? tsr_ceil_div(l->scale->bits, 8) : 0;
+  if (scale &&
+      (!tsr_mul_u64(tsri_run_scales(l), scale, &z->scales) || z->scales >= limit))
+    return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
+  return TSR_OK;
 }
 
 /* ---- when layers are at work ---- */
@@ -253,8 +260,10 @@ static enum tsr_status place_all(struct tsr_run_plan *p, struct tsri_sizes *size
                                  struct tsri_link *links, struct tsr_err *err) {
   uint64_t weights, acts = 0;
   enum tsr_status st = TSR_OK;
-  for (size_t i = 0; !st && i < p->n_layers; i++)
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = tsri_sizes_of(p, &p->layers[i], &sizes[i], err);
+    if (!st) st = sizes_beside(&p->layers[i], &sizes[i], err);
+  }
   if (!st) st = place_weights(p, sizes, &weights, err);
   if (st) return st;
   tsri_links_find(p, sizes, links);

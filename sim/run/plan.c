@@ -14,6 +14,7 @@ void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
   tsr_isa_set_fini(&p->program);
+  tsr_mapping_file_destroy(p->mappings);
   tsr_arena_destroy(p->arena);
   tsr_machine_destroy(p->machine);
   *p = (struct tsr_run_plan){0};
@@ -254,7 +255,26 @@ static uint64_t head_of(const struct tsr_machine *m, const struct tsr_unit_facts
   return est.cycles;
 }
 
-static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
+void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t *slot_bytes) {
+  enum { ALIGN = 64 }; /* of a buffer that something is kept beside */
+  const struct tsr_machine_instance *b = &p->machine->slot[TSR_SLOT_SRAM_A + buf];
+  *slots = b->ops->buffer->slots(b->params);
+  *slot_bytes = b->ops->buffer->slot_bytes(b->params);
+  if (buf != TSR_BUF_A || !p->keep_bytes) return;
+  *slot_bytes = (*slots * *slot_bytes - p->keep_bytes) / *slots / ALIGN * ALIGN;
+}
+
+/* What passes between two buffers in a cycle. */
+static double port_rate(const struct tsr_machine *m, int from, int to) {
+  const struct tsr_machine_instance *x = &m->slot[TSR_SLOT_SRAM_A + from],
+                                    *y = &m->slot[TSR_SLOT_SRAM_A + to];
+  uint64_t rate = tsr_min_u64(x->ops->buffer->bytes_per_cycle(x->params),
+                              y->ops->buffer->bytes_per_cycle(y->params));
+  return rate == TSR_UNLIMITED ? INFINITY : (double)rate;
+}
+
+static void target_of(const struct tsr_run_plan *p, struct tsr_target *t) {
+  const struct tsr_machine *m = p->machine;
   const struct tsr_machine_instance *dram = &m->slot[TSR_SLOT_DRAM];
   double latency = (double)dram->ops->memory->latency_fs(dram->params) * (double)m->clock_hz /
                    (double)TSR_FS_PER_S;
@@ -285,11 +305,8 @@ static void target_of(const struct tsr_machine *m, struct tsr_target *t) {
   t->lanes = vector.lanes;
   for (int i = 0; tsr_flow_names[i]; i++)
     if (!strcmp(tile.dataflow, tsr_flow_names[i])) t->flow = (enum tsr_dataflow)i;
-  for (int i = 0; i < 3; i++) {
-    const struct tsr_machine_instance *b = &m->slot[TSR_SLOT_SRAM_A + i];
-    t->slot_bytes[i] = b->ops->buffer->slot_bytes(b->params);
-    t->slots[i] = b->ops->buffer->slots(b->params);
-  }
+  for (int i = 0; i < 3; i++) tsri_slots(p, i, &t->slots[i], &t->slot_bytes[i]);
+  t->near_bytes_per_cycle = port_rate(m, TSR_BUF_A, TSR_BUF_C);
 }
 
 static bool product_is_dequantised(const struct tsr_run_layer_plan *l) {
@@ -328,7 +345,8 @@ static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
 
 bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b) {
   return a->rate == b->rate && a->scale == b->scale && a->mm_b == b->mm_b && a->b == b->b &&
-         same_steps(a->op, b->op) && tsr_shape_equal(&a->shape, &b->shape);
+         same_steps(a->op, b->op) && tsr_shape_equal(&a->shape, &b->shape) &&
+         !memcmp(a->near, b->near, sizeof a->near) && a->bypass == b->bypass;
 }
 
 /* Equal shapes on as many cores get equal mappings: layers repeat. */
@@ -348,7 +366,6 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
                           .multicast = p->machine->multicast,
                           .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
-    const struct tsr_machine_instance *buf = &p->machine->slot[TSR_SLOT_SRAM_A + b];
     out->base_bytes[b] = l->base_bytes[b];
     out->parts_bytes = l->parts_bytes;
     out->scales_bytes = l->scales_bytes;
@@ -356,8 +373,7 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
     tsri_epilogue_layout(l, out);
     out->dequant = product_is_dequantised(l);
     out->scale_bytes = l->scale ? bytes_of(l->scale) : 0;
-    out->slots[b] = buf->ops->buffer->slots(buf->params);
-    out->slot_bytes[b] = buf->ops->buffer->slot_bytes(buf->params);
+    tsri_slots(p, b, &out->slots[b], &out->slot_bytes[b]);
     if (!l->mapping.slots[b]) continue;
     out->slot_bytes[b] = out->slot_bytes[b] * out->slots[b] / l->mapping.slots[b];
     out->slots[b] = l->mapping.slots[b];
@@ -403,7 +419,9 @@ enum tsr_status tsr_run_lower(const struct tsr_run_plan *p, size_t layer,
 
 void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                     struct tsr_target *out) {
-  target_of(p->machine, out);
+  target_of(p, out);
+  memcpy(out->near, l->near, sizeof out->near);
+  out->bypass = l->bypass;
   out->rate = l->rate;
   out->promote = l->scale ? p->machine->group : p->machine->promote;
   tsri_epilogue_target(l, out);
@@ -505,8 +523,10 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   if (!st) st = read_tenants(o, p, err);
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
+  if (!st && o->workload) st = tsri_mappings_open(o, p, err);
+  if (!st && o->workload) st = tsri_keep(o, p, err);
   if (!st && o->workload) st = map(p, err);
-  if (!st && o->workload) st = tsri_mappings_read(o, p, err);
+  if (!st && o->workload) st = tsri_mappings_read(p, err);
   if (!st && o->workload) st = tsri_place(p, err);
   if (!st && o->workload) st = tsri_mappings_best(o, p, err);
   if (!st && o->workload) st = estimate(p, err);

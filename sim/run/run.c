@@ -345,7 +345,8 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                          {"workload", o->workload, workload},
                                          {"options", "options", options},
                                          {"program", o->program, r->plan->program_text},
-                                         {"mapping", o->mapping, r->plan->mapping_text},
+                                         {"mapping", o->mapping ? o->mapping : "keep",
+                                          r->plan->mapping_text},
                                          {"changes", "--set", changes}};
   struct tsr_run_input used[sizeof inputs / sizeof inputs[0]];
   size_t n_inputs = 0;

@@ -9,6 +9,7 @@
 #include "isa/isa.h"
 #include "kernels/cost/search.h"
 #include "kernels/lower/op.h"
+#include "kernels/mapping/file.h"
 #include "kernels/mapping/mapping.h"
 #include "models/arith/format.h"
 #include "sim/engine/engine.h"
@@ -32,6 +33,9 @@ struct tsr_run_options {
   /* Mappings of products: a file (kernels/mapping/file.h), `best` to search for them, NULL:
    * the template's.  The text, where it is stored already. */
   const char *mapping, *mapping_text;
+  /* How much of scratchpad a keeps results for their readers: bytes, `auto` for as much as is
+   * best, NULL: as in the mappings' file, else none. */
+  const char *keep;
   const char *const *sets; /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
@@ -57,6 +61,8 @@ struct tsr_run_layer_plan {
   bool foreign;           /* the program is the user's, not lowered from the layer */
   uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
   uint64_t kept;          /* address on the chip where its result stays; 0: in memory */
+  bool near[3];           /* a, b, c stay on the chip */
+  unsigned bypass;        /* of a, b, c, by bit: not held on the chip */
   uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
   uint64_t
       extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
@@ -92,6 +98,8 @@ struct tsr_run_plan {
   struct tsr_program_set program; /* the user's, n = 0: none; owned */
   uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
   const char *program_text; /* it, printed */
+  struct tsr_mapping_file *mappings; /* as read; NULL: none; owned */
+  uint64_t keep_bytes;               /* of scratchpad a, for results */
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
   size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */

@@ -34,10 +34,12 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
-/* Bytes of a layer's tensors, and of what else it keeps in memory. */
+/* Bytes of a layer's tensors; and, once it is mapped, of what lies in memory beside them. */
 struct tsri_sizes {
-  uint64_t a, b, c, parts, scales, step[TSR_EPILOGUE_MAX], extra[TSR_LOWER_EXTRA];
+  uint64_t a, b, c, step[TSR_EPILOGUE_MAX], extra[TSR_LOWER_EXTRA];
+  uint64_t parts, scales;
 };
+/* Its tensors. */
 enum tsr_status tsri_sizes_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                               struct tsri_sizes *z, struct tsr_err *err);
 
@@ -58,9 +60,16 @@ void tsri_links_find(const struct tsr_run_plan *p, const struct tsri_sizes *size
 /* Addresses of everything; see place.c.  Refuses what does not fit DRAM. */
 enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err);
 
+/* Buffers of a core's scratchpads, less what is kept. */
+void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t *slot_bytes);
+/* What of the plan's results stays on the chip; see keep.c. */
+enum tsr_status tsri_keep(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                          struct tsr_err *err);
+
 /* Mappings of a file, or searched for; see mappings.c. */
-enum tsr_status tsri_mappings_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+enum tsr_status tsri_mappings_open(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                    struct tsr_err *err);
+enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err);
 enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                    struct tsr_err *err);
 /* Products of one shape, formats and epilogue. */
