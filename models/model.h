@@ -108,6 +108,9 @@ struct tsr_box {
 /* A window of addresses that is not the memory's: byte x of it is one that a core's scratchpad
  * a keeps from layer to layer, beside its buffers. */
 #define TSR_ADDR_NEAR ((uint64_t)1 << 62)
+/* A second name of the memory's own addresses: what is moved by it takes no place in a
+ * last-level buffer. */
+#define TSR_ADDR_PAST ((uint64_t)1 << 61)
 
 struct tsr_xfer_req { /* DMA: box <-> scratchpad */
   struct tsr_box box;
@@ -202,6 +205,7 @@ struct tsr_train {
   uint32_t n;
   uint32_t burst_bytes;
   bool write;
+  bool past;        /* takes no place in a last-level buffer */
   uint32_t core;    /* that asks */
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
   uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */

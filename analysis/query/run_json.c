@@ -6,22 +6,22 @@
 #define HEAD "run AS run_id, name, arch, workload, policy, model, status"
 #define TOTALS                                                                            \
   "cycles, time_s, overlap_cycles, macs, executed_macs, utilization, tensor_active, "     \
-  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj, "     \
-  "avg_power_mw, peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, " \
-  "wall_s"
+  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, "     \
+  "energy_pj, avg_power_mw, peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, " \
+  "wall_s, dma_bytes"
 #define LAYER                                                                                \
   "l.\"index\" AS \"index\", l.name AS name, l.op AS op, l.m AS m, l.n AS n, l.k AS k, "     \
   "l.count AS count, kernel, mapping, format_a, format_b, format_acc, format_out, sparse, "  \
   "requested_kernel, fallback_reason, folds, start_cycles, cycles, time_s, compute_cycles, " \
   "stall_cycles, stalls, utilization, mapping_efficiency, macs, executed_macs, "             \
-  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj"
+  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj, dma_bytes"
 #define NUMERIC                                                                            \
   "x.checked_elems AS checked_elems, x.max_ulp AS max_ulp, x.mean_ulp AS mean_ulp, "       \
   "x.norm_err AS norm_err, x.sqnr_db AS sqnr_db, x.bias AS bias, x.overflow AS overflow, " \
   "x.underflow AS underflow, x.saturated AS saturated, x.subnormal_in AS subnormal_in, "   \
   "x.nan AS nan, x.swamped_terms AS swamped_terms"
 
-enum { N_HEAD = 7, N_TOTALS = 19, N_LAYER = 32, N_NUMERIC = 12 };
+enum { N_HEAD = 7, N_TOTALS = 20, N_LAYER = 33, N_NUMERIC = 12 };
 
 static const char runs_sql[] =
     "SELECT " HEAD ", " TOTALS ", created_utc FROM v_runs ORDER BY run";

@@ -44,7 +44,7 @@ static const struct table tables[] = {
      "overlap_cycles, macs, executed_macs, utilization, tensor_active, dram_read_bytes, "
      "dram_write_bytes, sram_read_bytes, sram_write_bytes, energy_pj, avg_power_mw, "
      "peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, wall_s, "
-     "created_utc, " CHANGES " AS changes FROM v_runs r ORDER BY run",
+     "dma_bytes, created_utc, " CHANGES " AS changes FROM v_runs r ORDER BY run",
      runs_json,
      {{"run", TSRI_RIGHT, false},
       {"name", TSRI_NAME, true},
@@ -69,8 +69,9 @@ static const struct table tables[] = {
      "SELECT \"index\", name, op, m, n, k, count, kernel, mapping, format_a, format_b, "
      "format_acc, format_out, sparse, requested_kernel, fallback_reason, folds, start_cycles, "
      "cycles, time_s, compute_cycles, stall_cycles, utilization, mapping_efficiency, macs, "
-     "executed_macs, dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, "
-     "energy_pj, compulsory_bytes FROM v_layers WHERE run = ?1 ORDER BY layer",
+     "executed_macs, dram_read_bytes, dram_write_bytes, sram_read_bytes, "
+     "sram_write_bytes, "
+     "energy_pj, compulsory_bytes, dma_bytes FROM v_layers WHERE run = ?1 ORDER BY layer",
      tsri_layers_json,
      {{"#", TSRI_RIGHT, false},
       {"layer", TSRI_NAME, false},

@@ -98,6 +98,13 @@ static enum tsr_status read_bypass(const struct tsr_node *n, unsigned *out,
   return st;
 }
 
+/* An entry without loops leaves the mapping as it is: it says what bypasses. */
+static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err) {
+  if (e->n == 2 && tsr_config_tree_get(e, "bypass")) return TSR_OK;
+  return wrong(err, e, "no loops",
+               "loops: a list of {axis, tile}, [] for none, or bypass alone");
+}
+
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
   static const char *const keys[] = {"version", "keep", "layers", NULL};
@@ -123,8 +130,7 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     const struct tsr_node *past = st ? NULL : tsr_config_tree_get(e, "bypass");
     unsigned any = 0;
     if (past) st = read_bypass(past, &any, err);
-    if (!st && !tsr_config_tree_get(e, "loops"))
-      st = wrong(err, e, "no loops", "loops: a list of {axis, tile}, [] for none");
+    if (!st && !tsr_config_tree_get(e, "loops")) st = check_short(e, err);
   }
   return st;
 }
@@ -485,8 +491,11 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
   size_t index;
   bool exact;
   const struct tsr_node *n = entry_of(f, layer, &index, &exact);
-  *found = n != NULL;
+  *found = false;
   if (!n) return TSR_OK;
+  f->used[index] = true;
+  if (!tsr_config_tree_get(n, "loops")) return TSR_OK;
+  *found = true;
   const char *name = tsr_config_tree_get(n, "layer")->text;
   struct entry e = {.node = n,
                     .s = s,
@@ -495,7 +504,6 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
                     .split = split,
                     .m = out,
                     .err = err};
-  f->used[index] = true;
   *out = (struct tsr_mapping){0};
   enum tsr_status st = read_dataflow(&e);
   if (!st) st = read_cores(&e, cores);

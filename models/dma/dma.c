@@ -53,7 +53,7 @@ enum { TRANSFERS, BURSTS, BYTES, USEFUL_BYTES, LATENCY_CYCLES, NOC_CYCLES };
 static const struct tsr_counter counters[] = {
     {"transfers", TSR_COUNTER_SUM, "transfers done"},
     {"bursts", TSR_COUNTER_SUM, "bursts issued"},
-    {"bytes", TSR_COUNTER_SUM, "bytes of those bursts, wherever they came from or went"},
+    {"moved_bytes", TSR_COUNTER_SUM, "bytes of those bursts, wherever they came from or went"},
     {"useful_bytes", TSR_COUNTER_SUM, "bytes that the boxes asked for, without padding"},
     {"latency_cycles", TSR_COUNTER_SUM, "cycles of transfers exposed to DRAM latency"},
     {"noc_cycles", TSR_COUNTER_SUM, "cycles of transfers that waited for links and slices"},
@@ -203,7 +203,7 @@ static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
       *open_fs = open;
       return true;
     }
-    t->addr[t->n] = s->held;
+    t->addr[t->n] = s->held & ~TSR_ADDR_PAST;
     t->ready_fs[t->n] = open;
     s->have = false;
     slot = slot + 1 == s->p->outstanding ? 0 : slot + 1;
@@ -343,6 +343,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
     s->port_limited = s->port_limited || slower(s, req->xfer.others[i]);
   s->train.burst_bytes = (uint32_t)s->p->burst;
   s->train.write = s->write;
+  s->train.past = req->xfer.box.base_bytes & TSR_ADDR_PAST;
   s->train.core = s->core;
   s->train.n_cores = 1 + req->xfer.n_others;
   tsri_walk_init(&s->walk, &req->xfer.box, req->xfer.index, s->p->burst);

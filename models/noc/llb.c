@@ -9,6 +9,8 @@
  *   merge   the line is on its way: the access waits for it and reads nothing.
  * A write allocates: a whole line at once, a part of one after the line is read.  A dirty
  * line that makes room is written to the memory behind; nobody waits for that.
+ * What goes past the buffer takes no place in it: a line that is there is used; another is read
+ * from, or written to, the memory behind, whole.
  * The port moves `bandwidth` (models/lane.h); what a slice and the memory behind move
  * between them does not take it, and lookups take no port.
  *
@@ -48,6 +50,7 @@ enum {
   HITS,
   MISSES,
   MERGES,
+  PASSES,
   WRITEBACKS,
   READ_BYTES,
   WRITE_BYTES,
@@ -60,6 +63,7 @@ static const struct tsr_counter counters[] = {
     {"hits", TSR_COUNTER_SUM, "accesses to lines that were there"},
     {"misses", TSR_COUNTER_SUM, "accesses to lines that were not, read or written whole"},
     {"merges", TSR_COUNTER_SUM, "accesses that waited for a line on its way"},
+    {"passes", TSR_COUNTER_SUM, "accesses to lines that were not there and took no place"},
     {"writebacks", TSR_COUNTER_SUM, "dirty lines that made room"},
     {"read_bytes", TSR_COUNTER_SUM, "bytes that reads asked for"},
     {"write_bytes", TSR_COUNTER_SUM, "bytes that writes brought"},
@@ -83,6 +87,7 @@ struct access {
   uint32_t burst, slice, bytes;
   int32_t fill; /* of this round that brings its line, or -1 */
   bool absent;  /* its line was not there */
+  bool past;    /* and takes no place */
   bool opens;   /* it asked for that fill */
   uint64_t lookup_fs, there_fs;
 };
@@ -168,7 +173,7 @@ static void serve_behind(struct state *s, struct tsr_train *t) {
 /* Which of the three an access was; a fill may be over before a late request comes. */
 static void classify(struct state *s, const struct access *a) {
   bool waits = a->there_fs > a->lookup_fs;
-  s->self->counters[a->absent ? MISSES : waits ? MERGES : HITS]++;
+  s->self->counters[a->past ? PASSES : a->absent ? MISSES : waits ? MERGES : HITS]++;
   *(a->opens ? &s->missed : &s->hit) = true;
 }
 
@@ -200,6 +205,7 @@ static void settle(struct state *s, struct access *a) {
 static void end_round(struct state *s) {
   serve_behind(s, &s->fills);
   for (uint32_t i = 0; i < s->fills.n; i++) {
+    if (!s->filled[i]) continue; /* it went past */
     if (s->filled[i]->tag != s->fill_tag[i]) continue; /* it made room already */
     s->filled[i]->there_fs = s->fills.end_fs[i];
     s->filled[i]->due = false;
@@ -233,6 +239,22 @@ static void fill(struct state *s, struct line *l, struct access *a) {
   t->ready_fs[t->n++] = a->lookup_fs;
 }
 
+/* A line that is not there and takes no place. */
+static void go_past(struct state *s, uint64_t number, struct access *a) {
+  struct tsr_train *t = s->train->write ? &s->writebacks : &s->fills;
+  a->absent = a->past = true;
+  if (s->train->write) {
+    s->after_fill[t->n] = -1;
+    s->self->counters[DIRTIED_BYTES] += s->p->line; /* and written back at once */
+  } else {
+    a->fill = (int32_t)t->n;
+    a->opens = true;
+    s->filled[t->n] = NULL;
+  }
+  t->addr[t->n] = number * s->p->line;
+  t->ready_fs[t->n++] = a->lookup_fs;
+}
+
 static void look_up(struct state *s, uint32_t burst, uint64_t number, uint32_t bytes) {
   struct tsr_train *t = s->train;
   struct access *a = &s->access[s->n++];
@@ -245,6 +267,9 @@ static void look_up(struct state *s, uint32_t burst, uint64_t number, uint32_t b
   if (l) {
     a->fill = l->due ? l->fill : -1;
     a->there_fs = l->there_fs;
+  } else if (t->past) {
+    go_past(s, number, a);
+    return;
   } else {
     TSR_CHECK(victim); /* a set has ways */
     if (victim->dirty) write_back(s, victim, a->lookup_fs);
@@ -300,7 +325,7 @@ static uint64_t pipe_fs(void *vs, uint64_t bytes) {
   struct state *s = vs;
   const uint64_t *c = s->self->counters;
   uint64_t behind = s->mem->ops->memory->pipe_fs(s->mem->state, bytes);
-  uint64_t missed = c[MISSES] + c[MERGES], all = missed + c[HITS];
+  uint64_t missed = c[MISSES] + c[MERGES] + c[PASSES], all = missed + c[HITS];
   if (all) behind = (uint64_t)((tsr_u128)behind * missed / all);
   return behind + s->p->latency;
 }

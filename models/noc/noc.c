@@ -388,6 +388,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   TSR_CHECK((uint64_t)t->core + t->n_cores <= s->cores && t->core < s->cores);
   q->n = t->n;
   q->burst_bytes = t->burst_bytes;
+  q->past = t->past;
   q->write = t->write;
   q->core = t->core;
   q->n_cores = t->n_cores;

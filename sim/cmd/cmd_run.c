@@ -102,7 +102,7 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       "(SELECT sum(compute_cycles) FROM v_layers l WHERE l.run = r.run), "
       "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run), "
       "(SELECT text FROM v_inputs i WHERE i.run = r.run AND role = 'changes'), "
-      "overlap_cycles, fast_forwarded FROM v_runs r WHERE run = ?1",
+      "overlap_cycles, fast_forwarded, dma_bytes FROM v_runs r WHERE run = ?1",
       &q, err);
   if (st) return st;
   tsr_query_bind_u64(q, 1, run);
@@ -129,9 +129,14 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       tsr_str_addf(out, "utilization %.1f %%, tensor active %.1f %%, %s, ",
                    tsr_query_double(q, 2) * 100, tsr_query_double(q, 3) * 100,
                    tsr_query_amount(amount[0], tsr_query_double(q, 4), 4, "MAC"));
-    tsr_str_addf(out, "DRAM read %s, written %s\n",
+    tsr_str_addf(out, "DRAM read %s, written %s",
                  tsr_query_amount(amount[1], tsr_query_double(q, 5), 4, "B"),
                  tsr_query_amount(amount[2], tsr_query_double(q, 6), 4, "B"));
+    uint64_t moved = tsr_query_u64(q, 5) + tsr_query_u64(q, 6);
+    if (tsr_query_u64(q, 17) > moved) /* some of it stayed */
+      tsr_str_addf(out, "; %s had nothing stayed on the chip",
+                   tsr_query_amount(amount[1], tsr_query_double(q, 17), 4, "B"));
+    tsr_str_add(out, "\n");
     tsr_str_addf(out, "simulated in %s, %" PRIu64 " events",
                  tsr_query_amount(amount[3], tsr_query_double(q, 9), 3, "s"),
                  tsr_query_u64(q, 8));

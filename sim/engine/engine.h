@@ -70,7 +70,7 @@ struct tsr_layer_result {
   uint64_t folds, active_cycles, slots, slots_used, macs, conflict_cycles;
   uint64_t vector_ops, vector_elements, vector_cycles;
   uint64_t dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes;
-  uint64_t transfers, useful_bytes;
+  uint64_t transfers, useful_bytes, dma_bytes; /* dma: in whole bursts, wherever they went */
   size_t n_segments;
   const struct tsr_segment *segments; /* borrowed */
 };

@@ -310,7 +310,10 @@ static void request_preload(const struct tsri_issue *is, const struct tsr_inst *
 }
 
 uint64_t tsri_issue_memory_end(const struct tsri_issue *is, uint64_t base) {
-  if (!(base & TSR_ADDR_NEAR)) return is->memory_bytes;
+  if (!(base & TSR_ADDR_NEAR)) {
+    uint64_t past = base & TSR_ADDR_PAST, end;
+    return tsr_add_u64(is->memory_bytes, past, &end) ? end : UINT64_MAX;
+  }
   uint64_t bytes = is->buffer_bytes[TSR_BUF_A];
   return bytes == UINT64_MAX ? bytes : TSR_ADDR_NEAR + bytes;
 }

@@ -79,6 +79,7 @@ static void add_core(struct tsr_engine *e, uint32_t id, struct tsr_layer_result 
     const struct tsr_instance *x = &e->inst[tsr_machine_slot(e->machine, id, s)];
     out->transfers += counter(x, "transfers");
     out->useful_bytes += counter(x, "useful_bytes");
+    out->dma_bytes += counter(x, "moved_bytes");
   }
 }
 

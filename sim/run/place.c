@@ -224,6 +224,12 @@ static enum tsr_status place_weights(struct tsr_run_plan *p, const struct tsri_s
   return TSR_OK;
 }
 
+/* What bypasses a last-level buffer. */
+static void send_past(const struct tsr_run_plan *p, struct tsr_run_layer_plan *l) {
+  for (int t = TSR_BUF_A; p->machine->llb >= 0 && t <= TSR_BUF_C; t++)
+    if (l->bypass & 1u << t && !l->near[t]) l->base_bytes[t] |= TSR_ADDR_PAST;
+}
+
 static void move_by(uint64_t *address, uint64_t by) {
   if (!(*address & TSR_ADDR_NEAR)) *address += by;
 }
@@ -275,6 +281,7 @@ static enum tsr_status place_all(struct tsr_run_plan *p, struct tsri_sizes *size
       move_layer(&p->layers[x->first_layer + i], weights + acts);
     if (!st && !tsr_add_u64(acts, height, &acts)) acts = UINT64_MAX - 1;
   }
+  for (size_t i = 0; !st && i < p->n_layers; i++) send_past(p, &p->layers[i]);
   return st ? st : check_capacity(p, weights, acts, err);
 }
 

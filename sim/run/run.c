@@ -187,6 +187,7 @@ static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_
                                 .dram_write_bytes = x->dram_write_bytes,
                                 .sram_read_bytes = x->sram_read_bytes,
                                 .sram_write_bytes = x->sram_write_bytes,
+                                .dma_bytes = x->dma_bytes,
                                 .compulsory_bytes = compulsory_bytes(r->plan, l),
                                 .transfers = x->transfers,
                                 .tile_active_cycles = x->active_cycles,
@@ -272,6 +273,7 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
     t->executed_macs += l->executed_macs;
     t->dram_read_bytes += l->dram_read_bytes;
     t->dram_write_bytes += l->dram_write_bytes;
+    t->dma_bytes += l->dma_bytes;
     t->sram_read_bytes += l->sram_read_bytes;
     t->sram_write_bytes += l->sram_write_bytes;
   }

@@ -60,6 +60,7 @@ static const struct {
     SUM(executed_macs),
     SUM(dram_read_bytes),
     SUM(dram_write_bytes),
+    SUM(dma_bytes),
     SUM(sram_read_bytes),
     SUM(sram_write_bytes),
     {"totals.energy_pj = sum over layers",

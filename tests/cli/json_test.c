@@ -19,7 +19,8 @@ static const char *const totals_keys[] = {
     "executed_macs",    "utilization",     "tensor_active",    "dram_read_bytes",
     "dram_write_bytes", "sram_read_bytes", "sram_write_bytes", "energy_pj",
     "avg_power_mw",     "peak_power_mw",   "inferences_per_s", "tokens_per_s",
-    "events",           "fast_forwarded",  "wall_s",           NULL};
+    "events",           "fast_forwarded",  "wall_s",           "dma_bytes",
+    NULL};
 static const char *const layer_keys[] = {"index",
                                          "name",
                                          "op",
@@ -52,6 +53,7 @@ static const char *const layer_keys[] = {"index",
                                          "sram_read_bytes",
                                          "sram_write_bytes",
                                          "energy_pj",
+                                         "dma_bytes",
                                          "numeric",
                                          NULL};
 static const char *const numeric_keys[] = {
@@ -92,12 +94,14 @@ static const char *const layer_numbers[] = {"index",
                                             "dram_write_bytes",
                                             "sram_read_bytes",
                                             "sram_write_bytes",
+                                            "dma_bytes",
                                             NULL};
 static const char *const totals_numbers[] = {
     "cycles",           "time_s",          "overlap_cycles",   "macs",
     "executed_macs",    "utilization",     "tensor_active",    "dram_read_bytes",
     "dram_write_bytes", "sram_read_bytes", "sram_write_bytes", "inferences_per_s",
-    "events",           "fast_forwarded",  "wall_s",           NULL};
+    "events",           "fast_forwarded",  "wall_s",           "dma_bytes",
+    NULL};
 /* totals = sum over layers */
 static const char *const sums[] = {"macs",
                                    "executed_macs",
@@ -105,6 +109,7 @@ static const char *const sums[] = {"macs",
                                    "dram_write_bytes",
                                    "sram_read_bytes",
                                    "sram_write_bytes",
+                                   "dma_bytes",
                                    NULL};
 
 struct net {

@@ -106,6 +106,7 @@ static void layer_fill(struct sample *s, size_t i, size_t segments, bool has_mac
   l->compulsory_bytes = 2 * (l->m * l->k + l->k * l->n + l->m * l->n);
   l->dram_write_bytes = 2 * l->m * l->n;
   l->dram_read_bytes = l->compulsory_bytes - l->dram_write_bytes + 18080 * (i + 1);
+  l->dma_bytes = l->dram_read_bytes + l->dram_write_bytes;
   l->sram_read_bytes = 900000;
   l->sram_write_bytes = 100000;
   l->transfers = 12;
@@ -141,6 +142,7 @@ void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) 
     t.executed_macs += l->executed_macs;
     t.dram_read_bytes += l->dram_read_bytes;
     t.dram_write_bytes += l->dram_write_bytes;
+    t.dma_bytes += l->dma_bytes;
     t.sram_read_bytes += l->sram_read_bytes;
     t.sram_write_bytes += l->sram_write_bytes;
   }

@@ -115,6 +115,7 @@ static void every_member_has_its_own_column(void **state) {
                    &l->sram_read_bytes,
                    &l->sram_write_bytes,
                    &l->compulsory_bytes,
+                   &l->dma_bytes,
                    &l->transfers,
                    &l->tile_active_cycles};
   static const char *const columns[] = {"m",
@@ -133,6 +134,7 @@ static void every_member_has_its_own_column(void **state) {
                                         "sram_read_bytes",
                                         "sram_write_bytes",
                                         "compulsory_bytes",
+                                        "dma_bytes",
                                         "transfers",
                                         "tile_active_cycles"};
   enum { N = sizeof columns / sizeof columns[0] };
