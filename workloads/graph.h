@@ -116,6 +116,14 @@ struct tsr_op_step {
 };
 enum { TSR_EPILOGUE_MAX = 8 };
 
+/* A part of a larger operator: rows or products [from, from + n) of `of`. */
+struct tsr_op_part {
+  uint64_t from, n, of; /* of 0: it is whole */
+  bool groups;          /* products, of count; else rows, of m */
+  bool joined;          /* results of all parts lie as one, that of operator `head` first */
+  size_t head;
+};
+
 struct tsr_op {
   const char *name;
   enum tsr_op_kind kind;
@@ -127,6 +135,7 @@ struct tsr_op {
   struct tsr_op_step step[TSR_EPILOGUE_MAX];
   /* Formats by name; "" = the machine's default for that role. */
   const char *format_a, *format_b, *format_acc, *format_out;
+  struct tsr_op_part part;
   const char *sparsity; /* as written in the source (`2:4`), "" = dense */
   size_t n_after;       /* operators this one depends on, indices below its own */
   const size_t *after;

@@ -10,7 +10,7 @@
 struct tsr_mapping_file {
   struct tsr_arena *arena;
   const char *text;
-  uint64_t keep;
+  struct tsr_residency residency;
   const struct tsr_node *layers;
   bool *used; /* by entry */
 };
@@ -80,7 +80,8 @@ static enum tsr_status check_keys(const struct tsr_node *map, const char *const 
 static enum tsr_status read_keep(struct tsr_mapping_file *f, const struct tsr_node *n,
                                  struct tsr_err *err) {
   if (n->text && !n->quoted &&
-      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_BYTES, &f->keep) == TSR_QUANTITY_OK)
+      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_BYTES,
+                         &f->residency.keep_bytes) == TSR_QUANTITY_OK)
     return TSR_OK;
   return wrong(err, n, "what is kept", "bytes of scratchpad a, as in 2MiB");
 }
@@ -107,7 +108,7 @@ static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err
 
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
-  static const char *const keys[] = {"version", "keep", "layers", NULL};
+  static const char *const keys[] = {"version", "keep", "bypass", "layers", NULL};
   static const char *const entry[] = {"layer",   "dataflow", "cores",    "chunk",
                                       "loops",   "buffers",  "spatial",  "k_cut",
                                       "resident", "bypass",  "levels",   NULL};
@@ -117,6 +118,10 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     st = wrong(err, version ? version : root, "version of a mapping file", "version: 1");
   const struct tsr_node *kept = st ? NULL : tsr_config_tree_get(root, "keep");
   if (kept) st = read_keep(f, kept, err);
+  const struct tsr_node *past = st ? NULL : tsr_config_tree_get(root, "bypass");
+  f->residency.weights_bypass = past && past->text && !strcmp(past->text, "weights");
+  if (past && !f->residency.weights_bypass)
+    st = wrong(err, past, "what bypasses in all layers", "weights");
   f->layers = tsr_config_tree_get(root, "layers");
   if (!st && !f->layers) st = wrong(err, root, "no layers", "layers: with an entry for some");
   if (!st) st = check_kind(f->layers, TSR_NODE_SEQ, "layers", err);
@@ -127,9 +132,9 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     const struct tsr_node *name = st ? NULL : tsr_config_tree_get(e, "layer");
     if (!st && (!name || !name->text))
       st = wrong(err, name ? name : e, "no layer", "layer: a name, or a pattern with * and ?");
-    const struct tsr_node *past = st ? NULL : tsr_config_tree_get(e, "bypass");
+    const struct tsr_node *set = st ? NULL : tsr_config_tree_get(e, "bypass");
     unsigned any = 0;
-    if (past) st = read_bypass(past, &any, err);
+    if (set) st = read_bypass(set, &any, err);
     if (!st && !tsr_config_tree_get(e, "loops")) st = check_short(e, err);
   }
   return st;
@@ -170,8 +175,8 @@ const char *tsr_mapping_file_text(const struct tsr_mapping_file *f) {
   return f->text;
 }
 
-uint64_t tsr_mapping_file_keep(const struct tsr_mapping_file *f) {
-  return f->keep;
+struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f) {
+  return f->residency;
 }
 
 /* The first entry of a layer, NULL: there is none; exact: by its name, not a pattern. */
@@ -530,9 +535,10 @@ enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct t
 
 /* ---- writing ---- */
 
-void tsr_mapping_write_head(uint64_t keep, bool layers, struct tsr_str *out) {
+void tsr_mapping_write_head(const struct tsr_residency *r, bool layers, struct tsr_str *out) {
   tsr_str_add(out, "version: 1\n");
-  if (keep) tsr_str_addf(out, "keep: %" PRIu64 "B\n", keep);
+  if (r->keep_bytes) tsr_str_addf(out, "keep: %" PRIu64 "B\n", r->keep_bytes);
+  if (r->weights_bypass) tsr_str_add(out, "bypass: weights\n");
   tsr_str_add(out, layers ? "layers:\n" : "layers: []\n");
 }
 

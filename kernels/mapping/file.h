@@ -2,7 +2,9 @@
  *
  *   version: 1
  *   keep: 2MiB                      # optional: of scratchpad a, for results that stay there
- *   layers:                         # until their last reader is through
+ *                                   # until their last reader is through
+ *   bypass: weights                 # optional: they take no place in a last-level buffer
+ *   layers:
  *     - layer: "layers.*.ffn1"      # names, `*` any, `?` one; the first entry that fits
  *       dataflow: ws                # of the machine's tile
  *       cores: {n: 4}               # optional: what cores divide, into how many parts
@@ -46,15 +48,19 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
                                       uint64_t cores, struct tsr_split *split,
                                       struct tsr_mapping *out, bool *found,
                                       struct tsr_err *err);
-/* Bytes of scratchpad a that are kept for results; of a layer's tensors, by bit, those that
- * bypass the chip's buffers. */
-uint64_t tsr_mapping_file_keep(const struct tsr_mapping_file *f);
+/* What stays on the chip between layers. */
+struct tsr_residency {
+  uint64_t keep_bytes;  /* of scratchpad a, for results */
+  bool weights_bypass;  /* the last-level buffer, in all layers */
+};
+struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f);
+/* Of a layer's tensors, by bit, those that bypass the chip's buffers. */
 unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
 /* Every entry was found by some layer. */
 enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err);
 
 /* The head of a file (of no entry: layers false), and an entry. */
-void tsr_mapping_write_head(uint64_t keep, bool layers, struct tsr_str *out);
+void tsr_mapping_write_head(const struct tsr_residency *r, bool layers, struct tsr_str *out);
 void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
                        const struct tsr_mapping *m, const struct tsr_split *split,
                        const struct tsr_target *t, struct tsr_str *out);

@@ -31,7 +31,7 @@ struct cmd_run_opts {
        -1},                                                                                 \
       {"keep",                                                                              \
        'k',                                                                                 \
-       "SIZE",                                                                              \
+       "SIZE|auto",                                                                         \
        0,                                                                                   \
        "of scratchpad a, for results that stay there until they are read (default 0)",      \
        -1},                                                                                 \

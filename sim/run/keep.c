@@ -72,7 +72,7 @@ static void find_readers(struct keeping *k) {
     const struct tsri_link *links = &k->links[i * TSRI_LINKS];
     size_t first = k->p->tenants[l->tenant].first_layer;
     for (size_t a = 0; a < l->op->n_after; a++) {
-      size_t source = first + l->op->after[a], o = 0;
+      size_t source = tsri_result_head(k->p, first + l->op->after[a]), o = 0;
       while (o < TSRI_LINKS && links[o].layer != source) o++;
       if (o < TSRI_LINKS) k->linked[source] = true;
       if (o == TSRI_LINKS && reads(l->op, l->op->after[a])) k->elsewhere[source] = true;
@@ -91,9 +91,9 @@ static int sooner(const void *vx, const void *vy) {
 static void list_candidates(struct keeping *k) {
   for (size_t i = 0; i < k->p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &k->p->layers[i];
-    if (!k->linked[i] || k->elsewhere[i] || l->bypass & 1u << TSR_BUF_C) continue;
+    if (tsri_result_head(k->p, i) != i || !k->linked[i] || k->elsewhere[i] || l->bypass & 1u << TSR_BUF_C) continue;
     k->list[k->n++] = (struct candidate){
-        i, {.from = i, .to = k->last[i], .bytes = k->sizes[i].c}};
+        i, {.from = i, .to = k->last[i], .bytes = tsri_result_whole(l, k->sizes[i].c)}};
   }
   qsort(k->list, k->n, sizeof *k->list, sooner);
 }
@@ -110,7 +110,7 @@ static void put_all(struct keeping *k) {
     struct tsri_block b = k->list[i].block;
     size_t at = 0;
     b.bytes = tsr_ceil_div(b.bytes, align) * align; /* whole bursts are written */
-    if (!tsri_block_fit(k->put, k->n_put, align, p->keep_bytes, &b, &at)) continue;
+    if (!tsri_block_fit(k->put, k->n_put, align, p->residency.keep_bytes, &b, &at)) continue;
     memmove(&k->put[at + 1], &k->put[at], (k->n_put - at) * sizeof *k->put);
     k->put[at] = b;
     k->n_put++;
@@ -122,6 +122,9 @@ static void put_all(struct keeping *k) {
 static void mark(const struct keeping *k) {
   for (size_t i = 0; i < k->p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &k->p->layers[i];
+    size_t head = tsri_result_head(k->p, i);
+    if (head != i && k->p->layers[head].kept)
+      l->kept = k->p->layers[head].kept + tsri_result_from(l, k->sizes[i].c);
     l->near[TSR_BUF_C] = l->kept != 0;
     for (int t = TSR_BUF_A; t <= TSR_BUF_B; t++) {
       size_t source = k->links[i * TSRI_LINKS + (size_t)t].layer;
@@ -155,22 +158,22 @@ static uint64_t size_of_a(const struct tsr_run_plan *p) {
 
 static enum tsr_status check_keep(const struct tsr_run_plan *p, struct tsr_err *err) {
   char have[48], got[48];
-  if (!p->keep_bytes) return TSR_OK;
+  if (!p->residency.keep_bytes) return TSR_OK;
   if (p->machine->cores > 1)
     return tsr_err_set(err, TSR_INPUT,
                        "results are kept in the scratchpad of one core; %s has %" PRIu64
                        ", which meet in memory or in llb; expected keep 0",
                        p->machine->name, p->machine->cores);
-  if (p->keep_bytes < size_of_a(p)) return TSR_OK;
+  if (p->residency.keep_bytes < size_of_a(p)) return TSR_OK;
   return tsr_err_set(err, TSR_INPUT, "keep takes all of scratchpad a; expected less than %s, got %s",
                      tsr_quantity_print(size_of_a(p), TSR_UNIT_BYTES, have),
-                     tsr_quantity_print(p->keep_bytes, TSR_UNIT_BYTES, got));
+                     tsr_quantity_print(p->residency.keep_bytes, TSR_UNIT_BYTES, got));
 }
 
 /* What was asked for beside a file of mappings is stored as one. */
 static enum tsr_status write_text(struct tsr_run_plan *p, struct tsr_err *err) {
   struct tsr_str text = TSR_STR_INIT;
-  tsr_mapping_write_head(p->keep_bytes, false, &text);
+  tsr_mapping_write_head(&p->residency, false, &text);
   p->mapping_text = text.failed ? NULL : tsr_arena_strdup(p->arena, text.p);
   tsr_str_fini(&text);
   return p->mapping_text ? TSR_OK : tsr_err_nomem(err);
@@ -178,25 +181,36 @@ static enum tsr_status write_text(struct tsr_run_plan *p, struct tsr_err *err) {
 
 static enum tsr_status read_keep(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                  struct tsr_err *err) {
-  if (p->mappings) p->keep_bytes = tsr_mapping_file_keep(p->mappings);
-  if (!o->keep) return TSR_OK;
+  if (p->mappings) p->residency = tsr_mapping_file_residency(p->mappings);
+  if (!o->keep && !o->residency) return TSR_OK;
   if (p->mappings)
     return tsr_err_set(err, TSR_USAGE,
                        "--keep beside a file of mappings; expected `keep: %s` in %s", o->keep,
                        o->mapping);
-  if (tsr_quantity_parse(o->keep, strlen(o->keep), TSR_UNIT_BYTES, &p->keep_bytes) !=
+  if (o->residency) {
+    p->residency = *o->residency;
+    return TSR_OK;
+  }
+  if (tsr_quantity_parse(o->keep, strlen(o->keep), TSR_UNIT_BYTES, &p->residency.keep_bytes) !=
       TSR_QUANTITY_OK)
-    return tsr_err_set(err, TSR_USAGE, "--keep takes bytes, as in 2MiB, got '%s'", o->keep);
+    return tsr_err_set(err, TSR_USAGE, "--keep takes bytes, as in 2MiB, or auto, got '%s'",
+                       o->keep);
   return TSR_OK;
 }
 
-enum tsr_status tsri_keep(const struct tsr_run_options *o, struct tsr_run_plan *p,
-                          struct tsr_err *err) {
-  for (size_t i = 0; p->mappings && i < p->n_layers; i++)
-    p->layers[i].bypass = tsr_mapping_file_bypass(p->mappings, p->layers[i].op->name);
+enum tsr_status tsri_keep_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                               struct tsr_err *err) {
   enum tsr_status st = read_keep(o, p, err);
   if (!st) st = check_keep(p, err);
-  if (st || !p->keep_bytes) return st;
-  if (!p->mappings) st = write_text(p, err);
-  return st ? st : keep_all(p, err);
+  bool any = p->residency.keep_bytes || p->residency.weights_bypass;
+  return st || !any || p->mappings ? st : write_text(p, err);
+}
+
+enum tsr_status tsri_keep(struct tsr_run_plan *p, struct tsr_err *err) {
+  for (size_t i = 0; i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    if (p->mappings) l->bypass = tsr_mapping_file_bypass(p->mappings, l->op->name);
+    if (p->residency.weights_bypass && tsr_op_b_is_weight(l->op)) l->bypass |= 1u << TSR_BUF_B;
+  }
+  return p->residency.keep_bytes ? keep_all(p, err) : TSR_OK;
 }

@@ -45,7 +45,7 @@ enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err) 
 
 enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
                                        struct tsr_err *err) {
-  tsr_mapping_write_head(p->keep_bytes, true, out);
+  tsr_mapping_write_head(&p->residency, true, out);
   for (size_t i = 0; i < p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_target t;

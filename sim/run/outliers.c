@@ -36,8 +36,7 @@ static const char *format_of(const char *own, const char *machine) {
   return own && *own ? own : machine;
 }
 
-static enum tsr_status read_format(const char *name, struct tsr_format *f,
-                                   struct tsr_err *err) {
+enum tsr_status tsri_format_read(const char *name, struct tsr_format *f, struct tsr_err *err) {
   const struct tsr_format *known = tsr_format_find(name);
   if (!known) return tsr_format_parse(name, f, err);
   *f = *known;
@@ -66,8 +65,8 @@ static enum tsr_status is_split(const struct pass *x, const struct tsr_op *op, b
   *yes = false;
   if (info->cls != TSR_CLASS_MATMUL || !info->b_is_weight || columns_of(x->m, op) >= op->k)
     return TSR_OK;
-  enum tsr_status st = read_format(format_of(op->format_a, x->m->format_a), &a, err);
-  if (!st) st = read_format(format_of(op->format_out, x->m->format_out), &out, err);
+  enum tsr_status st = tsri_format_read(format_of(op->format_a, x->m->format_a), &a, err);
+  if (!st) st = tsri_format_read(format_of(op->format_out, x->m->format_out), &out, err);
   if (st || a.bits >= x->wide->bits) return st;
   if (out.is_int)
     return tsr_err_at(err, TSR_INPUT, &op->pos,
@@ -182,7 +181,7 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
   struct tsr_format wide;
   struct pass x = {.m = m, .g = g, .wide = &wide};
   if (!(m->outliers > 0)) return TSR_OK;
-  enum tsr_status st = read_format(m->format_outlier, &wide, err);
+  enum tsr_status st = tsri_format_read(m->format_outlier, &wide, err);
   if (st) {
     tsr_err_hint(err, "it stands in tile.formats.outlier");
     return st;

@@ -145,6 +145,10 @@ static void choose_links(struct placing *x) {
 static void find_lives(const struct placing *x, size_t *last) {
   size_t first = x->t->first_layer, n = x->t->graph->n_ops;
   for (size_t i = 0; i < n; i++) last[i] = x->turn[i].to;
+  for (size_t i = 0; i < n; i++) { /* all parts write it */
+    size_t head = tsri_result_head(x->p, first + i) - first;
+    last[head] = tsr_max_u64(last[head], x->turn[i].to);
+  }
   for (size_t i = 0; i < n; i++)
     for (size_t o = 0; o < TSRI_LINKS; o++) {
       size_t source = x->links[(first + i) * TSRI_LINKS + o].layer;
@@ -161,13 +165,23 @@ static uint64_t operand_at(struct placing *x, size_t i, size_t o, uint64_t bytes
   return x->p->layers[l->layer].base_bytes[TSR_BUF_C] + l->from_bytes;
 }
 
+static uint64_t result_at(struct placing *x, size_t i, size_t last) {
+  size_t layer = x->t->first_layer + i, head = tsri_result_head(x->p, layer);
+  const struct tsr_run_layer_plan *l = &x->p->layers[layer];
+  uint64_t bytes = x->sizes[layer].c;
+  if (l->kept) return l->kept;
+  if (head != layer)
+    return x->p->layers[head].base_bytes[TSR_BUF_C] + tsri_result_from(l, bytes);
+  return put(x, x->turn[i].from, last, tsri_result_whole(l, bytes));
+}
+
 static void place_layer(struct placing *x, size_t i, size_t last) {
   struct tsr_run_layer_plan *l = &x->p->layers[x->t->first_layer + i];
   const struct tsri_sizes *z = &x->sizes[x->t->first_layer + i];
   size_t from = x->turn[i].from, to = x->turn[i].to;
   expire(x, from);
   l->base_bytes[TSR_BUF_A] = operand_at(x, i, TSRI_LINK_A, z->a);
-  l->base_bytes[TSR_BUF_C] = l->kept ? l->kept : put(x, from, last, z->c);
+  l->base_bytes[TSR_BUF_C] = result_at(x, i, last);
   if (!tsr_op_kind_b_is_weight(l->op->kind))
     l->base_bytes[TSR_BUF_B] = operand_at(x, i, TSRI_LINK_B, z->b);
   l->parts_bytes = put(x, from, to, z->parts);

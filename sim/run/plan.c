@@ -260,8 +260,8 @@ void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t
   const struct tsr_machine_instance *b = &p->machine->slot[TSR_SLOT_SRAM_A + buf];
   *slots = b->ops->buffer->slots(b->params);
   *slot_bytes = b->ops->buffer->slot_bytes(b->params);
-  if (buf != TSR_BUF_A || !p->keep_bytes) return;
-  *slot_bytes = (*slots * *slot_bytes - p->keep_bytes) / *slots / ALIGN * ALIGN;
+  if (buf != TSR_BUF_A || !p->residency.keep_bytes) return;
+  *slot_bytes = (*slots * *slot_bytes - p->residency.keep_bytes) / *slots / ALIGN * ALIGN;
 }
 
 /* What passes between two buffers in a cycle. */
@@ -507,6 +507,8 @@ static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_
       o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   for (size_t t = 0; !st && o->workload && t < p->n_tenants; t++)
     st = tsri_outliers_split(p->machine, p->tenants[t].graph, err);
+  for (size_t t = 0; !st && p->residency.keep_bytes && t < p->n_tenants; t++)
+    st = tsri_fuse(p->machine, p->residency.keep_bytes, p->tenants[t].graph, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);
@@ -520,11 +522,12 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
   if (!st && o->program) st = tsri_program_read(o, p, err);
+  if (!st && o->workload) st = tsri_mappings_open(o, p, err);
+  if (!st && o->workload) st = tsri_keep_read(o, p, err);
   if (!st) st = read_tenants(o, p, err);
   if (!st) st = check_sums(p, err);
   if (!st) st = tsri_cores_assign(p, err);
-  if (!st && o->workload) st = tsri_mappings_open(o, p, err);
-  if (!st && o->workload) st = tsri_keep(o, p, err);
+  if (!st && o->workload) st = tsri_keep(p, err);
   if (!st && o->workload) st = map(p, err);
   if (!st && o->workload) st = tsri_mappings_read(p, err);
   if (!st && o->workload) st = tsri_place(p, err);
@@ -533,10 +536,24 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   return st || !p->program.n ? st : tsri_program_place(p, err);
 }
 
+/* Whether what stays on the chip is looked for: asked for, or with the best mappings. */
+static bool is_auto(const struct tsr_run_options *o) {
+  bool best = o->mapping && !o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST);
+  return o->workload && !o->residency && (o->keep ? !strcmp(o->keep, TSR_RUN_KEEP_AUTO) : best);
+}
+
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,
                                   struct tsr_err *err) {
+  struct tsr_run_options own = *o;
+  struct tsr_residency how;
+  enum tsr_status st = TSR_OK;
+  if (is_auto(o)) {
+    st = tsri_reside(o, &how, err);
+    own.residency = &how;
+  }
+  if (st) return st;
   *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
-  enum tsr_status st = out->arena ? make(o, out, err) : tsr_err_nomem(err);
+  st = out->arena ? make(&own, out, err) : tsr_err_nomem(err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

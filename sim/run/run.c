@@ -419,8 +419,7 @@ static enum tsr_status make_jobs(struct recorder *r, struct tsr_job **out) {
   return TSR_OK;
 }
 
-static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uint64_t *run_id) {
-  double t0 = wall_s();
+static enum tsr_status simulate(struct recorder *r) {
   const struct tsr_run_plan *p = r->plan;
   struct tsr_job *jobs = NULL;
   const struct tsr_job_hooks hooks = {.arg = r, .begin = on_begin, .end = on_end};
@@ -446,7 +445,37 @@ static enum tsr_status simulate(struct recorder *r, struct tsr_store *store, uin
   if (!st) st = tsr_engine_run(r->engine, jobs, p->n_layers, &hooks, r->err);
   for (size_t i = 0; r->set && i < p->n_layers; i++) tsr_isa_set_fini(&r->set[i]);
   tsr_progress("layers", 0, 0);
-  return st ? st : store_run(r, wall_s() - t0, store, run_id);
+  return st;
+}
+
+static void begin(struct recorder *r) {
+  const struct tsr_machine_instance *tile = &r->plan->machine->slot[TSR_SLOT_TILE];
+  struct tsr_unit_facts facts;
+  tile->ops->unit->facts(tile->params, &facts);
+  r->tile_macs = facts.rows * facts.cols * tsr_max_u64(facts.depth, 1);
+}
+
+static void end(struct recorder *r) {
+  tsr_engine_destroy(r->engine);
+  tsri_full_destroy(r->full);
+  tsri_op_full_destroy(r->op_full);
+  tsr_values_destroy(r->values);
+  tsr_arena_destroy(r->arena);
+}
+
+enum tsr_status tsr_run_measure(const struct tsr_run_plan *p, struct tsr_run_measured *out,
+                                struct tsr_err *err) {
+  const struct tsr_run_options o = {.seed = 1};
+  struct recorder r = {.o = &o, .plan = p, .err = err};
+  begin(&r);
+  enum tsr_status st = simulate(&r);
+  if (!st) {
+    struct tsr_run_totals t;
+    sum(&r, 0, &t);
+    *out = (struct tsr_run_measured){t.cycles, t.dram_read_bytes + t.dram_write_bytes};
+  }
+  end(&r);
+  return st;
 }
 
 enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,
@@ -454,17 +483,12 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   struct tsr_run_plan plan;
   enum tsr_status st = tsr_run_plan_make(o, &plan, err);
   if (st) return st;
-  const struct tsr_machine_instance *tile = &plan.machine->slot[TSR_SLOT_TILE];
+  double t0 = wall_s();
   struct recorder r = {.o = o, .plan = &plan, .err = err};
-  struct tsr_unit_facts facts;
-  tile->ops->unit->facts(tile->params, &facts);
-  r.tile_macs = facts.rows * facts.cols * tsr_max_u64(facts.depth, 1);
-  st = simulate(&r, store, run_id);
-  tsr_engine_destroy(r.engine);
-  tsri_full_destroy(r.full);
-  tsri_op_full_destroy(r.op_full);
-  tsr_values_destroy(r.values);
-  tsr_arena_destroy(r.arena);
+  begin(&r);
+  st = simulate(&r);
+  if (!st) st = store_run(&r, wall_s() - t0, store, run_id);
+  end(&r);
   tsr_run_plan_fini(&plan);
   return st;
 }

@@ -22,6 +22,7 @@ extern const char *const tsr_numerics_names[]; /* off sample full NULL */
 extern const char *const tsr_trace_names[];    /* off summary full NULL */
 
 #define TSR_RUN_MAPPING_BEST "best"
+#define TSR_RUN_KEEP_AUTO "auto"
 struct tsr_run_options {
   /* As the user wrote them.  Workloads: one, or several with cores of their own, each
    * `NAME@FIRST-LAST`, separated by one space and `+ `. */
@@ -33,9 +34,10 @@ struct tsr_run_options {
   /* Mappings of products: a file (kernels/mapping/file.h), `best` to search for them, NULL:
    * the template's.  The text, where it is stored already. */
   const char *mapping, *mapping_text;
-  /* How much of scratchpad a keeps results for their readers: bytes, `auto` for as much as is
-   * best, NULL: as in the mappings' file, else none. */
+  /* How much of scratchpad a keeps results for their readers: bytes, `auto` for what is best,
+   * NULL: as in the mappings' file, else none. */
   const char *keep;
+  const struct tsr_residency *residency; /* instead; NULL: as `keep` says */
   const char *const *sets; /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
@@ -99,7 +101,7 @@ struct tsr_run_plan {
   uint32_t program_rate;    /* the highest at which the tile executes its formats; 0: none */
   const char *program_text; /* it, printed */
   struct tsr_mapping_file *mappings; /* as read; NULL: none; owned */
-  uint64_t keep_bytes;               /* of scratchpad a, for results */
+  struct tsr_residency residency;
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
   size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */
@@ -118,6 +120,13 @@ void tsr_run_plan_fini(struct tsr_run_plan *p);
 /* What a mapping of a product needs to know of the machine and the layer. */
 void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                     struct tsr_target *out);
+
+/* All layers, one after the other or side by side, by events; nothing is stored. */
+struct tsr_run_measured {
+  uint64_t cycles, dram_bytes;
+};
+enum tsr_status tsr_run_measure(const struct tsr_run_plan *p, struct tsr_run_measured *out,
+                                struct tsr_err *err);
 
 /* ---- mappings ---- */
 

@@ -31,6 +31,11 @@ enum tsr_status tsri_program_tensors(const struct tsr_run_plan *p, struct tsr_va
 /* Multiplies outlier columns of activations apart; see outliers.c. */
 enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_graph *g,
                                     struct tsr_err *err);
+/* A format by its name, of the table or parsed. */
+enum tsr_status tsri_format_read(const char *name, struct tsr_format *f, struct tsr_err *err);
+/* Cuts chains of layers so that what passes between them stays on the chip; see fuse.c. */
+enum tsr_status tsri_fuse(const struct tsr_machine *m, uint64_t keep_bytes, struct tsr_graph *g,
+                          struct tsr_err *err);
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);
 
@@ -54,6 +59,11 @@ struct tsri_link {
   size_t layer; /* whose result it is, SIZE_MAX: none */
   uint64_t from_bytes;
 };
+/* The layer that a result is said to be of: of parts that lie as one the first. */
+size_t tsri_result_head(const struct tsr_run_plan *p, size_t layer);
+/* Bytes of a whole result by one part's, and where in it the part begins. */
+uint64_t tsri_result_whole(const struct tsr_run_layer_plan *l, uint64_t bytes);
+uint64_t tsri_result_from(const struct tsr_run_layer_plan *l, uint64_t bytes);
 /* sizes: of all layers; out: TSRI_LINKS of each. */
 void tsri_links_find(const struct tsr_run_plan *p, const struct tsri_sizes *sizes,
                      struct tsri_link *out);
@@ -62,9 +72,13 @@ enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err);
 
 /* Buffers of a core's scratchpads, less what is kept. */
 void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t *slot_bytes);
-/* What of the plan's results stays on the chip; see keep.c. */
-enum tsr_status tsri_keep(const struct tsr_run_options *o, struct tsr_run_plan *p,
-                          struct tsr_err *err);
+/* What had better stay on the chip between layers; see reside.c. */
+enum tsr_status tsri_reside(const struct tsr_run_options *o, struct tsr_residency *out,
+                            struct tsr_err *err);
+/* How much of scratchpad a keeps results, and which; see keep.c. */
+enum tsr_status tsri_keep_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                               struct tsr_err *err);
+enum tsr_status tsri_keep(struct tsr_run_plan *p, struct tsr_err *err);
 
 /* Mappings of a file, or searched for; see mappings.c. */
 enum tsr_status tsri_mappings_open(const struct tsr_run_options *o, struct tsr_run_plan *p,

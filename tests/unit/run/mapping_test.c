@@ -205,7 +205,7 @@ static void names_are_no_patterns(void **state) {
   for (size_t i = 0; i < LEN(names); i++) {
     struct tsr_str text = TSR_STR_INIT;
     struct tsr_mapping_file *f;
-    tsr_mapping_write_head(0, true, &text);
+    tsr_mapping_write_head(&(struct tsr_residency){0}, true, &text);
     tsr_mapping_write(names[i], &l->shape, &l->mapping, &l->split, &t, &text);
     assert_int_equal(tsr_mapping_file_read("m.yaml", text.p, &f, NULL), TSR_OK);
     for (size_t j = 0; j < LEN(names); j++) {
