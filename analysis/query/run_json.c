@@ -4,10 +4,11 @@
 #include "analysis/query/query_int.h"
 
 #define HEAD "run AS run_id, name, arch, workload, policy, model, status"
-#define TOTALS                                                                            \
-  "cycles, time_s, overlap_cycles, macs, executed_macs, utilization, tensor_active, "     \
-  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, "     \
-  "energy_pj, avg_power_mw, peak_power_mw, inferences_per_s, tokens_per_s, events, fast_forwarded, " \
+#define TOTALS                                                                        \
+  "cycles, time_s, overlap_cycles, macs, executed_macs, utilization, tensor_active, " \
+  "dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes, "            \
+  "energy_pj, avg_power_mw, peak_power_mw, inferences_per_s, tokens_per_s, events, "  \
+  "fast_forwarded, "                                                                  \
   "wall_s, dma_bytes"
 #define LAYER                                                                                \
   "l.\"index\" AS \"index\", l.name AS name, l.op AS op, l.m AS m, l.n AS n, l.k AS k, "     \

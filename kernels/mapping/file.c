@@ -80,8 +80,8 @@ static enum tsr_status check_keys(const struct tsr_node *map, const char *const 
 static enum tsr_status read_keep(struct tsr_mapping_file *f, const struct tsr_node *n,
                                  struct tsr_err *err) {
   if (n->text && !n->quoted &&
-      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_BYTES,
-                         &f->residency.keep_bytes) == TSR_QUANTITY_OK)
+      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_BYTES, &f->residency.keep_bytes) ==
+          TSR_QUANTITY_OK)
     return TSR_OK;
   return wrong(err, n, "what is kept", "bytes of scratchpad a, as in 2MiB");
 }
@@ -109,9 +109,9 @@ static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
   static const char *const keys[] = {"version", "keep", "bypass", "layers", NULL};
-  static const char *const entry[] = {"layer",   "dataflow", "cores",    "chunk",
-                                      "loops",   "buffers",  "spatial",  "k_cut",
-                                      "resident", "bypass",  "levels",   NULL};
+  static const char *const entry[] = {"layer",    "dataflow", "cores",   "chunk",
+                                      "loops",    "buffers",  "spatial", "k_cut",
+                                      "resident", "bypass",   "levels",  NULL};
   enum tsr_status st = check_keys(root, keys, err);
   const struct tsr_node *version = tsr_config_tree_get(root, "version");
   if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
@@ -595,6 +595,6 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
   if (a || b) write_set("resident", (unsigned)a | (unsigned)b << 1, out);
   if (t->bypass) write_set("bypass", t->bypass, out);
   if (t->near[0] || t->near[1] || t->near[2] || t->llb_bytes)
-    tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0),
-                 level_name(t, 1), level_name(t, 2));
+    tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0), level_name(t, 1),
+                 level_name(t, 2));
 }

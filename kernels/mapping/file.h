@@ -50,8 +50,8 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
                                       struct tsr_err *err);
 /* What stays on the chip between layers. */
 struct tsr_residency {
-  uint64_t keep_bytes;  /* of scratchpad a, for results */
-  bool weights_bypass;  /* the last-level buffer, in all layers */
+  uint64_t keep_bytes; /* of scratchpad a, for results */
+  bool weights_bypass; /* the last-level buffer, in all layers */
 };
 struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f);
 /* Of a layer's tensors, by bit, those that bypass the chip's buffers. */

@@ -266,8 +266,8 @@ static void charge_wait(struct state *s, const uint64_t *open_fs, uint64_t idle_
 static void serve_near(struct state *s) {
   struct tsr_train *t = &s->train;
   memcpy(t->end_fs, t->ready_fs, t->n * sizeof *t->end_fs);
-  s->port_wait_fs += s->keeper->ops->buffer->dma(s->keeper->state, t->burst_bytes, s->write,
-                                                 t->n, t->end_fs);
+  s->port_wait_fs +=
+      s->keeper->ops->buffer->dma(s->keeper->state, t->burst_bytes, s->write, t->n, t->end_fs);
   memcpy(t->start_fs, s->write ? t->ready_fs : t->end_fs, t->n * sizeof *t->start_fs);
 }
 

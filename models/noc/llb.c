@@ -64,7 +64,7 @@ static const struct tsr_counter counters[] = {
     {"misses", TSR_COUNTER_SUM, "accesses to lines that were not, read or written whole"},
     {"merges", TSR_COUNTER_SUM, "accesses that waited for a line on its way"},
     {"passes", TSR_COUNTER_SUM, "accesses to lines that were not there and took no place"},
-    {"writebacks", TSR_COUNTER_SUM, "dirty lines that made room"},
+    {"writebacks", TSR_COUNTER_SUM, "dirty lines that made room, or took no place"},
     {"read_bytes", TSR_COUNTER_SUM, "bytes that reads asked for"},
     {"write_bytes", TSR_COUNTER_SUM, "bytes that writes brought"},
     {"fill_bytes", TSR_COUNTER_SUM, "bytes read from the memory behind"},
@@ -205,7 +205,7 @@ static void settle(struct state *s, struct access *a) {
 static void end_round(struct state *s) {
   serve_behind(s, &s->fills);
   for (uint32_t i = 0; i < s->fills.n; i++) {
-    if (!s->filled[i]) continue; /* it went past */
+    if (!s->filled[i]) continue;                       /* it went past */
     if (s->filled[i]->tag != s->fill_tag[i]) continue; /* it made room already */
     s->filled[i]->there_fs = s->fills.end_fs[i];
     s->filled[i]->due = false;
@@ -246,6 +246,7 @@ static void go_past(struct state *s, uint64_t number, struct access *a) {
   if (s->train->write) {
     s->after_fill[t->n] = -1;
     s->self->counters[DIRTIED_BYTES] += s->p->line; /* and written back at once */
+    s->self->counters[WRITEBACKS]++;
   } else {
     a->fill = (int32_t)t->n;
     a->opens = true;

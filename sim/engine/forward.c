@@ -237,6 +237,7 @@ static void visit_machine(struct tsri_forward *f, struct tsr_visit *v) {
   struct tsr_engine *e = f->e;
   struct tsri_core *c = f->core;
   tsr_visit_value(v, v->now_cycle % f->phases);
+  tsr_visit_value(v, e->env.cycle_fs(e, v->now_cycle) - v->now_fs); /* between two cycles */
   tsr_agenda_visit(e->agenda, v);
   v->since_cycle = v->now_cycle;
   for (size_t i = e->machine->n_slots; i-- > 0;) { /* units before their scratchpads */

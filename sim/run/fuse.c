@@ -1,9 +1,10 @@
 /* Chains of layers that run part by part, so that what passes between them stays on the chip.
  *
- * A chain begins and ends with a matmul; each layer is the only reader of the one before, as its
- * first operand, and needs of it no more than the same rows, or the same of `count` independent
- * products.  Where its intermediates do not fit what scratchpad a keeps, the chain is cut along
- * these (`NAME.part0` …): one part runs through the whole chain before the next begins.
+ * A chain begins and ends with a matmul; each layer is the only reader of the one before, as
+ * its first operand, and needs of it no more than the same rows, or the same of `count`
+ * independent products.  Where its intermediates do not fit what scratchpad a keeps, the chain
+ * is cut along these (`NAME.part0` …): one part runs through the whole chain before the next
+ * begins.
  *
  * Products of a part are as many as fit.  Rows are cut where that moves fewer bytes: each
  * intermediate is neither written nor read, but all weights are loaded for every part. */

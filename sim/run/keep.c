@@ -2,8 +2,8 @@
  *
  * A part of scratchpad a is set aside (`keep`); the buffers that tiles take turns in share the
  * rest.  A result goes there instead of to memory when it fits beside those that are alive with
- * it, when its readers take it as it is (link.c), and when nobody else needs it.  Those that are
- * needed for the fewest layers come first: they give their room to the most others.
+ * it, when its readers take it as it is (link.c), and when nobody else needs it.  Those that
+ * are needed for the fewest layers come first: they give their room to the most others.
  *
  * For machines of one core: what others keep, a core does not reach. */
 #include <inttypes.h>
@@ -91,7 +91,9 @@ static int sooner(const void *vx, const void *vy) {
 static void list_candidates(struct keeping *k) {
   for (size_t i = 0; i < k->p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &k->p->layers[i];
-    if (tsri_result_head(k->p, i) != i || !k->linked[i] || k->elsewhere[i] || l->bypass & 1u << TSR_BUF_C) continue;
+    if (tsri_result_head(k->p, i) != i || !k->linked[i] || k->elsewhere[i] ||
+        l->bypass & 1u << TSR_BUF_C)
+      continue;
     k->list[k->n++] = (struct candidate){
         i, {.from = i, .to = k->last[i], .bytes = tsri_result_whole(l, k->sizes[i].c)}};
   }
@@ -165,7 +167,8 @@ static enum tsr_status check_keep(const struct tsr_run_plan *p, struct tsr_err *
                        ", which meet in memory or in llb; expected keep 0",
                        p->machine->name, p->machine->cores);
   if (p->residency.keep_bytes < size_of_a(p)) return TSR_OK;
-  return tsr_err_set(err, TSR_INPUT, "keep takes all of scratchpad a; expected less than %s, got %s",
+  return tsr_err_set(err, TSR_INPUT,
+                     "keep takes all of scratchpad a; expected less than %s, got %s",
                      tsr_quantity_print(size_of_a(p), TSR_UNIT_BYTES, have),
                      tsr_quantity_print(p->residency.keep_bytes, TSR_UNIT_BYTES, got));
 }

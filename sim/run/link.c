@@ -3,8 +3,8 @@
  * An operand is its source's result as it is: as many bytes, in the same format.  An attention
  * may also take queries, keys and values from one result that holds nothing else, in this
  * order.  A part of a larger operator takes the part of its source's result that goes with it;
- * parts whose results lie as one are the first's.  What is put together of several results (concat), or is a part of one, or in another
- * format, has no link. */
+ * parts whose results lie as one are the first's.  What is put together of several results
+ * (concat), or is a part of one, or in another format, has no link. */
 #include "sim/run/run_int.h"
 
 static struct tsri_link no_link(void) {
@@ -74,8 +74,7 @@ static void links_of(const struct tsr_run_plan *p, size_t i, const struct tsri_s
   if (l->op->kind != TSR_OP_EMBEDDING)
     out[TSRI_LINK_A] = link_of(p, l, sizes, source_of(p, l, 0), z->a, true, l->a);
   if (cls != TSR_CLASS_ATTENTION && !lists && source_of(p, l, 1) != source_of(p, l, 0))
-    out[TSRI_LINK_B] =
-        link_of(p, l, sizes, source_of(p, l, 1), z->b, l->op->part.groups, l->b);
+    out[TSRI_LINK_B] = link_of(p, l, sizes, source_of(p, l, 1), z->b, l->op->part.groups, l->b);
   for (size_t s = 0; tsri_is_product(l->op) && s < l->op->n_steps; s++) {
     size_t op;
     if (!tsr_op_step_source(l->op, s, &op) || op == SIZE_MAX) continue;

@@ -3,7 +3,7 @@
 #include "sim/base/mem.h"
 
 bool tsri_block_fit(const struct tsri_block *others, size_t n, uint64_t align, uint64_t limit,
-               struct tsri_block *x, size_t *index) {
+                    struct tsri_block *x, size_t *index) {
   uint64_t at = 0;
   size_t i = 0;
   for (; i < n; i++) { /* by address: the first gap that is wide enough */

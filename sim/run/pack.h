@@ -18,6 +18,6 @@ struct tsri_block {
  * same time, and ends within `limit`; false: there is none (x stays).  `others` are sorted by
  * `at`; the place of x among them is *index. */
 bool tsri_block_fit(const struct tsri_block *others, size_t n, uint64_t align, uint64_t limit,
-               struct tsri_block *x, size_t *index);
+                    struct tsri_block *x, size_t *index);
 
 #endif

@@ -33,8 +33,7 @@ static enum tsr_status sizes_of_product(const struct tsr_run_layer_plan *l,
                       l->op->name);
   z->c = c * s->out_bytes;
   for (size_t i = 0; i < l->op->n_steps; i++) /* no larger than C in 4 bytes an element */
-    z->step[i] =
-        tsri_epilogue_elems(l, i) * tsr_ceil_div(tsri_epilogue_format(l, i)->bits, 8);
+    z->step[i] = tsri_epilogue_elems(l, i) * tsr_ceil_div(tsri_epilogue_format(l, i)->bits, 8);
   return TSR_OK;
 }
 
@@ -64,8 +63,7 @@ static enum tsr_status sizes_beside(const struct tsr_run_layer_plan *l, struct t
                       "the partial sums of layer '%s' pass 2^56 bytes; expected another split",
                       l->op->name);
   uint64_t scale = l->scale ? tsr_ceil_div(l->scale->bits, 8) : 0;
-  if (scale &&
-      (!tsr_mul_u64(tsri_run_scales(l), scale, &z->scales) || z->scales >= limit))
+  if (scale && (!tsr_mul_u64(tsri_run_scales(l), scale, &z->scales) || z->scales >= limit))
     return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^56 bytes", l->op->name);
   return TSR_OK;
 }
@@ -228,12 +226,10 @@ static enum tsr_status place_weights(struct tsr_run_plan *p, const struct tsri_s
     bool held = tsr_op_kind_b_is_weight(l->op->kind);
     l->scales_bytes = *weights;
     if (!tsr_add_u64(*weights, align_up(sizes[i].scales), weights))
-      return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^64 bytes",
-                         l->graph->name);
+      return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^64 bytes", l->graph->name);
     if (held) l->base_bytes[TSR_BUF_B] = *weights;
     if (held && !tsr_add_u64(*weights, align_up(sizes[i].b), weights))
-      return tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes",
-                         l->graph->name);
+      return tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", l->graph->name);
   }
   return TSR_OK;
 }
@@ -302,8 +298,7 @@ static enum tsr_status place_all(struct tsr_run_plan *p, struct tsri_sizes *size
 enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err) {
   struct tsri_sizes *sizes = tsr_mem_array(p->n_layers + 1, sizeof *sizes);
   struct tsri_link *links = tsr_mem_array(p->n_layers + 1, TSRI_LINKS * sizeof *links);
-  enum tsr_status st =
-      sizes && links ? place_all(p, sizes, links, err) : tsr_err_nomem(err);
+  enum tsr_status st = sizes && links ? place_all(p, sizes, links, err) : tsr_err_nomem(err);
   tsr_mem_free(sizes);
   tsr_mem_free(links);
   return st;

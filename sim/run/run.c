@@ -343,13 +343,13 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
   const char *workload;
   if (!options || !changes || tsri_tenants_text(r->plan, r->arena, &workload, r->err))
     return tsr_err_nomem(r->err);
-  const struct tsr_run_input inputs[] = {{"arch", o->arch, m->text},
-                                         {"workload", o->workload, workload},
-                                         {"options", "options", options},
-                                         {"program", o->program, r->plan->program_text},
-                                         {"mapping", o->mapping ? o->mapping : "keep",
-                                          r->plan->mapping_text},
-                                         {"changes", "--set", changes}};
+  const struct tsr_run_input inputs[] = {
+      {"arch", o->arch, m->text},
+      {"workload", o->workload, workload},
+      {"options", "options", options},
+      {"program", o->program, r->plan->program_text},
+      {"mapping", o->mapping ? o->mapping : "keep", r->plan->mapping_text},
+      {"changes", "--set", changes}};
   struct tsr_run_input used[sizeof inputs / sizeof inputs[0]];
   size_t n_inputs = 0;
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)

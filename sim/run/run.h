@@ -38,7 +38,7 @@ struct tsr_run_options {
    * NULL: as in the mappings' file, else none. */
   const char *keep;
   const struct tsr_residency *residency; /* instead; NULL: as `keep` says */
-  const char *const *sets; /* K=V on the architecture */
+  const char *const *sets;               /* K=V on the architecture */
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
   uint64_t batch;      /* 0: as in the workload */
@@ -55,8 +55,8 @@ struct tsr_run_layer_plan {
   struct tsr_shape shape;
   struct tsr_mapping mapping;
   const struct tsr_graph *graph;
-  size_t tenant; /* of the plan's workloads */
-  uint32_t max_cores;    /* it may use */
+  size_t tenant;      /* of the plan's workloads */
+  uint32_t max_cores; /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
   uint32_t shift;         /* integers: results are divided by 2^shift on their way out */

@@ -24,6 +24,8 @@ struct one {
   size_t n;
   bool full;         /* trace */
   char mapping[400]; /* of a file, "": the template's */
+  char csv[400];     /* the workload's text, "": its name tells */
+  const char *keep;
 };
 
 static void set(struct one *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -92,10 +94,28 @@ static void random_memories(struct tsr_rng *r, struct one *x) {
 }
 
 #define UP_TO(n) tsr_rng_range(r, 1, n)
+/* Layers that read each other's results, some of which stay on the chip. */
+static void random_chain(struct tsr_rng *r, struct one *x) {
+  const uint64_t m = UP_TO(400), k = UP_TO(90), h = UP_TO(120), n = UP_TO(90), g = UP_TO(4);
+  (void)snprintf(x->workload, sizeof x->workload, "chain.csv");
+  x->keep = PICK(r, "1KiB", "4KiB", "8KiB", "30KiB", "200KiB");
+  int at = snprintf(x->csv, sizeof x->csv, "model,layer,op,M,N,K,count,notes,epilogue,after\n");
+  (void)snprintf(x->csv + at, sizeof x->csv - (size_t)at,
+                 "c,x,linear,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",1,,,-\n"
+                 "c,u,bmm,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,%s,x\n"
+                 "c,v,gelu,%" PRIu64 ",%" PRIu64 ",1,%" PRIu64 ",,,u\n"
+                 "c,w,bmm,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,,v\n"
+                 "c,y,add,%" PRIu64 ",%" PRIu64 ",1,%" PRIu64 ",,,w u\n",
+                 m * g, k, n, m, h, k, g, PICK(r, "", "relu", "bias"), m, h, g, m, h, h, g, m,
+                 h, g);
+}
+
 static void random_work(struct tsr_rng *r, struct one *x) {
   char *w = x->workload;
   const size_t n = sizeof x->workload;
-  switch (tsr_rng_range(r, 0, 9)) {
+  switch (tsr_rng_range(r, 0, 11)) {
+  case 10:
+  case 11: random_chain(r, x); break;
   case 0:
   case 1:
     (void)snprintf(w, n,
@@ -179,6 +199,8 @@ static bool run_both(struct one *x, struct tsr_store *store) {
                                       .workload = x->workload,
                                       .sets = sets,
                                       .n_sets = x->n + 1,
+                                      .workload_text = *x->csv ? x->csv : NULL,
+                                      .keep = x->keep,
                                       .mapping = *x->mapping ? "m.yaml" : NULL,
                                       .mapping_text = *x->mapping ? x->mapping : NULL,
                                       .seed = 1,
@@ -225,7 +247,7 @@ static void expect_same(struct tsr_store *s, const char *table, const struct one
     double n = number(s, sql.p);
     if (n > 0) {
       for (size_t i = 0; i < x->n; i++) print_message("--set %s ", x->text[i]);
-      print_message("%s\n", x->mapping);
+      print_message("%s\n%s--keep %s\n", x->mapping, x->csv, x->keep ? x->keep : "0");
       fail_msg("%s on %s: %.0f rows of table %s differ", x->workload, x->arch, n, table);
     }
   }

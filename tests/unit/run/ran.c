@@ -8,6 +8,20 @@
 
 #include "tests/unit/store/sample.h"
 
+enum tsr_status ran_options(struct ran *r, struct tsr_run_options *o, struct tsr_err *err) {
+  char path[128];
+  uint64_t id;
+  o->seed = 1;
+  o->trace = TSR_TRACE_SUMMARY;
+  o->version = "test";
+  for (o->n_sets = 0; o->sets && o->sets[o->n_sets];) o->n_sets++;
+  snprintf(r->dir, sizeof r->dir, "%s", sample_dir());
+  snprintf(path, sizeof path, "%s/t.db", r->dir);
+  r->store = NULL;
+  enum tsr_status st = tsr_store_open(path, TSR_STORE_WRITE, &r->store, err);
+  return st ? st : tsr_run_execute(o, r->store, &id, err);
+}
+
 static enum tsr_status make(struct ran *r, const char *arch, const char *workload,
                             const char *const *sets, const char *mapping, const char *text,
                             enum tsr_numerics numerics, struct tsr_err *err) {
@@ -16,18 +30,8 @@ static enum tsr_status make(struct ran *r, const char *arch, const char *workloa
                               .sets = sets,
                               .mapping = mapping,
                               .mapping_text = text,
-                              .seed = 1,
-                              .numerics = numerics,
-                              .trace = TSR_TRACE_SUMMARY,
-                              .version = "test"};
-  char path[128];
-  uint64_t id;
-  while (sets && sets[o.n_sets]) o.n_sets++;
-  snprintf(r->dir, sizeof r->dir, "%s", sample_dir());
-  snprintf(path, sizeof path, "%s/t.db", r->dir);
-  r->store = NULL;
-  enum tsr_status st = tsr_store_open(path, TSR_STORE_WRITE, &r->store, err);
-  return st ? st : tsr_run_execute(&o, r->store, &id, err);
+                              .numerics = numerics};
+  return ran_options(r, &o, err);
 }
 
 enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,

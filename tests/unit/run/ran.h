@@ -14,6 +14,8 @@ enum { RAN_SETS = 16 };
 enum tsr_status ran_try(struct ran *r, const char *arch, const char *workload,
                         const char *const *sets, enum tsr_numerics numerics,
                         struct tsr_err *err);
+/* The same of options; `sets` ends with NULL, seed, trace and version are filled in. */
+enum tsr_status ran_options(struct ran *r, struct tsr_run_options *o, struct tsr_err *err);
 /* The same under the mappings of a file of this text; NULL: the best that are found. */
 enum tsr_status ran_mapped(struct ran *r, const char *arch, const char *workload,
                            const char *const *sets, const char *mapping,
