@@ -247,6 +247,12 @@ struct tsr_memory_ops {
   uint64_t (*interleave)(const void *params);
   /* Optional: bytes that it holds of the memory behind it. */
   uint64_t (*held_bytes)(const void *params);
+  /* Optional: of the first i + 1 cores, i < cores, when each moves alike, in bursts, from (to)
+   * all `slices`: how many times what one moves passes the busiest link of reads (writes),
+   * reads[i] (writes[i]).  Returns the unloaded time of a middling way there and back, in fs;
+   * negative: out of memory. */
+  double (*crowd)(const void *params, uint64_t cores, uint64_t slices, uint64_t burst_bytes,
+                  double *reads, double *writes);
   /* Optional: bytes that a core's trains have read (write: written) so far, a write-back
    * being of the core that made room by it.  Over the cores they sum to the counters. */
   uint64_t (*core_bytes)(const void *state, uint32_t core, bool write);

@@ -44,6 +44,9 @@ struct walk {
   struct tsr_shape part; /* of a core */
   double rate[3];        /* bytes a cycle of transfers of a, b, c */
   double seen[3];        /* part of what a core moves that the memory sees */
+  double latency[3];
+  double use[3], port[3]; /* what a transfer alone takes of a core's share of the memory, of
+                             the slices' ports */
   uint64_t cores;
   uint32_t level[3]; /* loops around the transfers */
   uint64_t count[3]; /* transfers so far */
@@ -152,9 +155,9 @@ static const struct kind *kind_of(struct walk *w, unsigned last) {
 /* ---- transfers ---- */
 
 /* When `work` of the memory that begins at `from` is done.  The memory serves both engines by
- * turns: with a store at it each gets half, until one is through; the store and those behind it
- * end later. */
-static double beside_stores(struct times *s, double from, double work) {
+ * turns: where with a store it is asked for `crowd` times what it has, both take so much longer
+ * until one is through; the store and those behind it end later. */
+static double beside_stores(struct times *s, double from, double work, double crowd) {
   for (int i = 0; i < STORES; i++) {
     double late = i ? fmax(s->to[i - 1] - s->from[i], 0) : 0;
     s->from[i] += late;
@@ -165,9 +168,9 @@ static double beside_stores(struct times *s, double from, double work) {
     work -= alone;
     double both = fmin(work, s->to[i] - from);
     if (both <= 0) continue;
-    from += 2 * both;
+    from += crowd * both;
     work -= both;
-    s->to[i] += both;
+    s->to[i] += (crowd - 1) * both;
   }
   s->store = s->to[STORES - 1];
   return from + work;
@@ -177,8 +180,9 @@ static void load(struct walk *w, int x, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->load, s->slot[x][w->count[x] % w->slots[x]]);
   bool near = w->t->near[x]; /* it passes no memory */
-  s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x]);
-  s->full[x] = s->load + (near ? 0 : w->t->latency_cycles);
+  double crowd = fmax(fmax(w->use[x] + w->use[C], w->port[x] + w->port[C]), 1);
+  s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x], crowd);
+  s->full[x] = s->load + (near ? 0 : w->latency[x]);
   if (!near) s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
   s->bytes += k->bytes[x] * w->seen[x];
 }
@@ -248,7 +252,7 @@ static void close_result(struct walk *w, const struct kind *k) {
     ready = s->vector;
   }
   double end = store(w, ready, k);
-  s->end = end + (w->t->near[C] ? 0 : w->t->latency_cycles);
+  s->end = end + (w->t->near[C] ? 0 : w->latency[C]);
   if (!w->m->promoted) s->slot[C][w->count[C]++ % w->slots[C]] = end;
 }
 
@@ -269,6 +273,17 @@ static bool settled(const union state *past, int n, int period) {
   return true;
 }
 
+/* For how many repetitions by `now - mid` no store that goes on beside the loads comes to its
+ * end: there what follows is another thing. */
+static double until_stores_end(const union state *mid, const union state *now) {
+  double most = INFINITY, by = now->t.load - mid->t.load;
+  for (int i = 0; i < STORES; i++) {
+    double left = now->t.to[i] - now->t.load, closer = by - (now->t.to[i] - mid->t.to[i]);
+    if (left > 0 && closer > 1e-9 * by) most = fmin(most, floor(left / closer));
+  }
+  return most;
+}
+
 static void walk_loop(struct walk *w, uint32_t level, unsigned last) {
   const struct tsr_map_loop *l = &w->m->loop[level];
   uint64_t trips = tsr_ceil_div(w->part.size[l->axis], l->tile);
@@ -286,7 +301,10 @@ static void walk_loop(struct walk *w, uint32_t level, unsigned last) {
     for (int period = 1; period <= 4 && left; period++) {
       bool enough = n == SETTLE_MAX && period == 4; /* near enough */
       if (!enough && !settled(past, n, period)) continue;
+      double most = until_stores_end(&past[n - period], &past[n]);
       uint64_t times = left / (uint64_t)period;
+      if (most < 1) break;
+      if (most < (double)times) times = (uint64_t)most;
       for (int v = 0; v < N_TIMES; v++)
         w->s.v[v] += (double)times * (past[n].v[v] - past[n - period].v[v]);
       i += times * (uint64_t)period;
@@ -312,6 +330,28 @@ static void walk_level(struct walk *w, uint32_t level, unsigned last) {
   for (int x = A; x <= B; x++)
     if (w->level[x] == level) w->s.t.slot[x][w->count[x]++ % w->slots[x]] = w->s.t.read;
   if (c) close_result(w, k);
+}
+
+/* ---- k among cores ---- */
+
+/* Cores that divide k store sums, all of them, and then each adds up its share of the results.
+ */
+static bool divides_k(const struct tsr_split *split) {
+  return split && split->parts[0] > 1 && tsr_axis_is_k((int)split->axis[0]);
+}
+
+static double reduction(const struct walk *w, const struct tsr_shape *s) {
+  const struct tsr_target *t = w->t;
+  double cores = (double)w->cores, sum = (double)w->part.out_bytes;
+  double results = (double)(s->size[TSR_AXIS_G] * tsr_shape_m(s) * s->size[TSR_AXIS_N]);
+  double rate = fmin(t->core_bytes_per_cycle, t->llb_bytes_per_cycle / cores);
+  if (t->crowd[0])
+    rate = fmin(rate, t->link_bytes_per_cycle / fmax(t->crowd[0][w->cores - 1], 1));
+  if (results * sum * cores > (double)t->llb_bytes)
+    rate = fmin(rate, t->memory_bytes_per_cycle / cores);
+  double loads = results * sum / rate, adds = results / (double)tsr_max_u64(t->lanes, 1);
+  double stores = results / cores * (double)s->out_bytes / w->rate[C];
+  return fmax(loads, adds) + stores + 2 * w->latency[C]; /* results / cores, from each core */
 }
 
 /* ---- the layer ---- */
@@ -347,6 +387,125 @@ static double seen_by_memory(const struct walk *w, const struct tsr_shape *s,
   return fmin(once, moved > 0 ? (double)bytes[x] / moved : 1);
 }
 
+/* ---- slices ---- */
+
+/* A tensor's tile in memory: `rows` runs of `run` bytes, `stride` apart; how far apart the
+ * tiles of cores are that are one apart along each axis of the division. */
+struct runs {
+  uint64_t run, stride, rows, apart[2];
+};
+
+static uint64_t along(const struct walk *w, int x, enum tsr_isa_axis axis) {
+  const struct tsr_shape *s = w->all;
+  const uint64_t *z = s->size;
+  uint64_t groups = s->conv ? z[TSR_AXIS_G] : 1;
+  uint64_t rows[3] = {groups * z[TSR_AXIS_C] * s->a_bytes, z[TSR_AXIS_N] * s->b_bytes,
+                      groups * z[TSR_AXIS_N] * s->out_bytes};
+  uint64_t elem[3] = {s->a_bytes, s->b_bytes, s->out_bytes};
+  if (!tsr_mapping_follows(x, axis)) return 0;
+  switch (axis) {
+  case TSR_AXIS_N: return elem[x];
+  case TSR_AXIS_C: return x == A ? elem[x] : rows[x];
+  case TSR_AXIS_OW: return rows[x] * (x == A && s->conv ? s->stride_w : 1);
+  case TSR_AXIS_OH: return rows[x] * (x == A ? s->stride_h * s->in_w : z[TSR_AXIS_OW]);
+  case TSR_AXIS_B:
+    return rows[x] * (x == A ? s->in_h * s->in_w : z[TSR_AXIS_OH] * z[TSR_AXIS_OW]);
+  case TSR_AXIS_G:
+    if (s->conv && x != B) return elem[x] * z[x == A ? TSR_AXIS_C : TSR_AXIS_N];
+    return rows[x] * (x == B ? tsr_shape_k(s) : tsr_shape_m(s));
+  default: return 0;
+  }
+}
+
+static struct runs runs_of(const struct walk *w, const struct tsr_split *split, int x) {
+  const struct tsr_shape *s = w->all;
+  const struct kind *k = &w->kind[0];
+  const uint64_t *tile = w->m->tile, groups = s->conv ? tile[TSR_AXIS_G] : 1;
+  uint64_t run[3] = {groups * tile[TSR_AXIS_C] * s->a_bytes, tile[TSR_AXIS_N] * s->b_bytes,
+                     groups * tile[TSR_AXIS_N] * s->out_bytes};
+  struct runs r = {.run = tsr_max_u64(run[x], 1)};
+  r.stride = along(w, x, x == B ? TSR_AXIS_C : TSR_AXIS_OW);
+  if (x == A && s->conv) r.stride /= tsr_max_u64(s->stride_w, 1); /* of pixels */
+  if (x == A && !s->conv) r.stride = s->size[TSR_AXIS_C] * s->a_bytes;
+  r.rows = tsr_max_u64((uint64_t)(k->useful[x] / (double)r.run), 1);
+  for (int i = 0; split && i < 2; i++)
+    r.apart[i] = split->parts[i] > 1 ? split->chunk[i] * along(w, x, split->axis[i]) : 0;
+  return r;
+}
+
+/* Bytes by slice. */
+enum { SLICES = 64, ROWS = 64 };
+struct shares {
+  double v[SLICES];
+};
+
+static struct shares of_tile(const struct walk *w, const struct runs *r) {
+  const uint64_t U = w->t->slices, I = w->t->grain_bytes;
+  struct shares own = {{0}};
+  for (uint64_t j = 0; j < r->rows && j < ROWS; j++)
+    for (uint64_t at = j * r->stride, end = at + r->run; at < end; at = (at / I + 1) * I)
+      own.v[at / I % U] += (double)(tsr_min_u64((at / I + 1) * I, end) - at);
+  return own;
+}
+
+/* The same, and n - 1 times more, each `by` bytes on. */
+static struct shares repeat(const struct walk *w, struct shares x, uint64_t n, uint64_t by) {
+  const uint64_t U = w->t->slices, I = w->t->grain_bytes;
+  struct shares sum = x;
+  if (by % (U * I) == 0) return x;
+  for (uint64_t i = 1; i < n && i < SLICES; i++)
+    for (uint64_t u = 0; u < U; u++) sum.v[(u + i * by / I) % U] += x.v[u];
+  return sum;
+}
+
+static double evenness(const struct walk *w, const struct shares *x) {
+  double most = 0, sum = 0;
+  for (uint64_t u = 0; u < w->t->slices; u++) {
+    sum += x->v[u];
+    most = fmax(most, x->v[u]);
+  }
+  return sum / (most * (double)w->t->slices);
+}
+
+/* Tiles that a core has before it at once: of the innermost loop that the tensor follows as
+ * many as it has buffers (few), or of all loops (all). */
+static struct shares of_tiles(const struct walk *w, int x, struct shares own, bool all) {
+  for (uint32_t i = w->level[x]; i-- > 0;) {
+    const struct tsr_map_loop *l = &w->m->loop[i];
+    if (!tsr_mapping_follows(x, l->axis)) continue;
+    own = repeat(w, own, all ? l->trips : tsr_min_u64(l->trips, w->slots[x]),
+                 l->tile * along(w, x, l->axis));
+    if (!all) break;
+  }
+  return own;
+}
+
+/* Whether cores wait for each other at least as often as they move a tensor: for an operand
+ * that one of them loads for all. */
+static bool in_step(const struct walk *w, const struct tsr_split *split, int x) {
+  if (!w->t->multicast || w->cores < 2) return false;
+  for (int o = A; o <= B; o++)
+    if (tsr_split_shares(split, o)) return w->level[o] >= w->level[x];
+  return false;
+}
+
+/* How much of the slices' ports is at work when all cores move their tiles of a tensor: all, or
+ * less where their rows, or they among each other, begin at the same ones.  Cores that do not
+ * wait for each other drift apart until each slice has its share of them; then what U slices do
+ * for N cores is that of a closed network of queues, N / (N + U - 1). */
+static double spread(const struct walk *w, const struct tsr_split *split, int x, bool once) {
+  const double U = (double)w->t->slices, N = (double)w->cores;
+  struct runs r = runs_of(w, split, x);
+  if (U < 2 || U > SLICES || r.run >= w->t->slices * w->t->grain_bytes) return 1;
+  struct shares tile = of_tile(w, &r), cores = tile;
+  for (int i = 0; split && !once && i < 2; i++)
+    cores = repeat(w, cores, split->parts[i], r.apart[i]);
+  struct shares near = of_tiles(w, x, cores, false), all = of_tiles(w, x, cores, true);
+  double even = evenness(w, &near);
+  if (once || (split && in_step(w, split, x))) return even;
+  return fmax(even, evenness(w, &all) * N / (N + U - 1));
+}
+
 static void set_rates(struct walk *w, const struct tsr_shape *s,
                       const struct tsr_split *split) {
   const struct tsr_target *t = w->t;
@@ -357,9 +516,15 @@ static void set_rates(struct walk *w, const struct tsr_shape *s,
     w->seen[x] = seen_by_memory(w, s, split, x);
     bool once = x != C && t->multicast && split && w->cores > 1 && tsr_split_shares(split, x);
     double slices = t->llb_bytes_per_cycle / (once ? 1 : (double)w->cores);
+    if (isfinite(slices)) slices *= spread(w, split, x, once);
     double link = fmin(t->core_bytes_per_cycle, slices);
+    if (t->crowd[0] && !once)
+      link = fmin(link, t->link_bytes_per_cycle / fmax(t->crowd[x == C][w->cores - 1], 1));
     w->rate[x] = w->seen[x] > 0 ? fmin(link, memory / w->seen[x]) : link;
     if (t->near[x]) w->rate[x] = t->near_bytes_per_cycle;
+    w->use[x] = isfinite(memory) ? fmin(w->rate[x] * w->seen[x] / memory, 1) : 0;
+    w->port[x] = isfinite(slices) ? fmin(w->rate[x] / slices, 1) : 0;
+    w->latency[x] = t->latency_cycles + t->way_cycles;
   }
   w->kind[0].known = false;
 }
@@ -371,6 +536,7 @@ void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
   if (split) {
     w.cores = tsr_split_cores(split);
     w.part = tsr_split_largest(split, s);
+    if (divides_k(split)) w.part.out_bytes = t->promote ? TSR_PROMOTED_BYTES : s->acc_bytes;
   }
   for (int x = A; x <= C; x++) {
     w.level[x] = tsr_mapping_level(m, x);
@@ -381,6 +547,7 @@ void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
   walk_level(&w, 0, 0);
   *out = (struct tsr_cost){.cycles = fmax(w.s.t.end, w.s.t.done),
                            .dram_bytes = w.s.t.bytes * (double)w.cores};
+  if (divides_k(split)) out->cycles += reduction(&w, s);
   for (int i = 0; i < TSR_BOUND_COUNT_; i++) {
     out->busy[i] = w.s.t.sum[i];
     if (out->busy[i] > out->busy[out->bound]) out->bound = (enum tsr_bound)i;

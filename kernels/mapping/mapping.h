@@ -43,8 +43,14 @@ struct tsr_target {
   /* Of that the memory's own, and what a core can move whatever the memory does: its window
    * of bursts, its scratchpads' ports, its link. */
   double memory_bytes_per_cycle, core_bytes_per_cycle;
-  uint64_t llb_bytes;         /* last-level buffer in front of the memory; 0: none */
-  double llb_bytes_per_cycle; /* of all its slices */
+  uint64_t llb_bytes;           /* last-level buffer in front of the memory; 0: none */
+  double llb_bytes_per_cycle;   /* of all its slices */
+  uint64_t slices, grain_bytes; /* how many take addresses in turn, after so many bytes */
+  /* By the number of cores less 1: how many times what one moves passes the busiest link of
+   * loads, of stores; NULL: no links that cores share.  What such a link passes. */
+  const double *crowd[2];
+  double link_bytes_per_cycle;
+  double way_cycles; /* latency of the buffer and the interconnect, beside the memory's */
   /* Cycles of one tile for a lone request (groups products of m x n x k), which completes
    * its sums or not. */
   uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,

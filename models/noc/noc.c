@@ -281,6 +281,60 @@ static void measure(struct state *s) {
   s->mean_lag_fs = sum / s->pairs;
 }
 
+/* ---- without load, for the analytic model ---- */
+
+/* How many streams the busiest link passes when one core more than before has one to or from
+ * each slice: `streams` by link. */
+static double add_streams(const struct state *s, uint64_t core, bool back, double most,
+                          double *streams) {
+  uint32_t path[WAY_MAX];
+  for (uint64_t i = 0; i < s->slices; i++) {
+    uint32_t n = s->topology->route(s, core, i, back, path);
+    for (uint32_t k = 0; k < n; k++) {
+      streams[path[k]] += 1 / (double)s->slices;
+      if (streams[path[k]] > most) most = streams[path[k]];
+    }
+  }
+  return most;
+}
+
+static double crowd(const struct topology *topology, const void *vp, uint64_t cores,
+                    uint64_t slices, uint64_t burst_bytes, double *reads, double *writes) {
+  const struct params *p = vp;
+  struct state *s = tsr_mem_alloc(sizeof *s);
+  double lag = -1, *streams = NULL;
+  if (!s) return lag;
+  s->p = p;
+  s->cores = cores;
+  s->slices = p->slices ? p->slices : tsr_min_u64(slices, SLICES_MAX);
+  s->topology = topology;
+  if (!topology->build(s, NULL))
+    streams = tsr_mem_array(2 * (size_t)s->n_links + 1, sizeof *streams);
+  if (streams) {
+    for (uint64_t c = 0; c < cores; c++) {
+      reads[c] = add_streams(s, c, true, c ? reads[c - 1] : 0, streams);
+      writes[c] = add_streams(s, c, false, c ? writes[c - 1] : 0, streams + s->n_links);
+    }
+    for (uint64_t c = 0; c < cores; c++) /* a write's data follow a header */
+      writes[c] *= 1 + (double)p->header / (double)burst_bytes;
+    measure(s);
+    lag = 2 * (double)s->mean_lag_fs;
+  }
+  tsr_mem_free(streams);
+  tsr_mem_free(s->link);
+  tsr_mem_free(s->exit);
+  tsr_mem_free(s);
+  return lag;
+}
+static double crowd_crossbar(const void *vp, uint64_t cores, uint64_t slices, uint64_t burst,
+                             double *reads, double *writes) {
+  return crowd(&crossbar, vp, cores, slices, burst, reads, writes);
+}
+static double crowd_mesh(const void *vp, uint64_t cores, uint64_t slices, uint64_t burst,
+                         double *reads, double *writes) {
+  return crowd(&mesh, vp, cores, slices, burst, reads, writes);
+}
+
 static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wiring *w,
                             const struct topology *topology, struct tsr_err *err) {
   s->p = vp;
@@ -455,15 +509,14 @@ static void resource(const void *vs, size_t i, struct tsr_resource *out) {
   snprintf(out->name, sizeof out->name, "%s", l->name);
 }
 
-static const struct tsr_memory_ops memory = {.serve = serve,
-                                             .free_fs = free_fs,
-                                             .pipe_fs = pipe_fs,
-                                             .bandwidth = rate,
-                                             .capacity = capacity,
-                                             .channels = channels,
-                                             .latency_fs = latency,
-                                             .resources = resources,
-                                             .resource = resource};
+#define MEMORY(f)                                                                              \
+  {                                                                                            \
+    .serve = serve, .free_fs = free_fs, .pipe_fs = pipe_fs, .bandwidth = rate,                 \
+    .capacity = capacity, .channels = channels, .latency_fs = latency, .resources = resources, \
+    .resource = resource, .crowd = (f)                                                         \
+  }
+static const struct tsr_memory_ops crossbar_memory = MEMORY(crowd_crossbar),
+                                   mesh_memory = MEMORY(crowd_mesh);
 static const struct tsr_port ports[] = {{"mem", "dram|llb"}, {NULL, NULL}};
 
 const struct tsr_component tsri_noc_crossbar = {
@@ -477,7 +530,7 @@ const struct tsr_component tsri_noc_crossbar = {
     .ports = ports,
     .init = init_crossbar,
     .fini = fini,
-    .memory = &memory};
+    .memory = &crossbar_memory};
 const struct tsr_component tsri_noc_mesh = {.abi = TSR_MODEL_ABI,
                                             .kind = "noc.mesh",
                                             .doc = "mesh of routers between cores and the "
@@ -489,4 +542,4 @@ const struct tsr_component tsri_noc_mesh = {.abi = TSR_MODEL_ABI,
                                             .ports = ports,
                                             .init = init_mesh,
                                             .fini = fini,
-                                            .memory = &memory};
+                                            .memory = &mesh_memory};

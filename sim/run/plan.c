@@ -213,6 +213,43 @@ static double llb_rate(const struct tsr_machine *m) {
   return per_cycle(m, x->ops->memory->bandwidth(x->params));
 }
 
+/* Slices that take addresses in turn, and after how many bytes the next one does. */
+static void slices_of(const struct tsr_machine *m, struct tsr_target *t) {
+  t->slices = t->grain_bytes = 0;
+  if (m->llb < 0) return;
+  const struct tsr_machine_instance *x = &m->slot[m->llb];
+  t->slices = x->ops->memory->channels(x->params);
+  t->grain_bytes = x->ops->memory->interleave(x->params);
+}
+
+/* Latency of the interconnect and of the last-level buffer. */
+static double way_cycles(const struct tsr_run_plan *p) {
+  const struct tsr_machine *m = p->machine;
+  double fs = p->way_fs;
+  if (m->llb >= 0) {
+    const struct tsr_machine_instance *llb = &m->slot[m->llb];
+    fs += (double)llb->ops->memory->latency_fs(llb->params);
+  }
+  return fs * (double)m->clock_hz / (double)TSR_FS_PER_S;
+}
+
+/* How the links crowd when cores move alike. */
+static enum tsr_status find_crowd(struct tsr_run_plan *p, struct tsr_err *err) {
+  const struct tsr_machine *m = p->machine;
+  if (m->noc < 0) return TSR_OK;
+  const struct tsr_machine_instance *noc = &m->slot[m->noc], *mem = &m->slot[noc->peer[0]];
+  struct tsr_unit_facts load;
+  facts_of(m, TSR_SLOT_LOAD, &load);
+  for (int i = 0; i < 2; i++) {
+    p->crowd[i] = tsr_arena_array(p->arena, m->cores, sizeof *p->crowd[i]);
+    if (!p->crowd[i]) return tsr_err_nomem(err);
+  }
+  uint64_t slices = mem->ops->memory->channels(mem->params);
+  p->way_fs = noc->ops->memory->crowd(noc->params, m->cores, slices, load.burst_bytes,
+                                      p->crowd[0], p->crowd[1]);
+  return p->way_fs < 0 ? tsr_err_nomem(err) : TSR_OK;
+}
+
 static double link_rate(const struct tsr_machine *m) {
   if (m->noc < 0) return INFINITY;
   const struct tsr_machine_instance *noc = &m->slot[m->noc];
@@ -297,9 +334,13 @@ static void target_of(const struct tsr_run_plan *p, struct tsr_target *t) {
                            .core_bytes_per_cycle = fmin(core_rate(m, latency), link_rate(m)),
                            .llb_bytes = llb_bytes(m),
                            .llb_bytes_per_cycle = llb_rate(m),
+                           .way_cycles = way_cycles(p),
+                           .crowd = {p->crowd[0], p->crowd[1]},
+                           .link_bytes_per_cycle = link_rate(m),
                            .latency_cycles = latency,
                            .promote = m->promote,
                            .multicast = m->multicast};
+  slices_of(m, t);
   struct tsr_unit_facts vector;
   facts_of(m, TSR_SLOT_VECTOR, &vector);
   t->lanes = vector.lanes;
@@ -521,6 +562,7 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
                             struct tsr_err *err) {
   enum tsr_status st =
       tsr_machine_read(o->arch, o->arch_text, o->sets, o->n_sets, &p->machine, err);
+  if (!st) st = find_crowd(p, err);
   if (!st && o->program) st = tsri_program_read(o, p, err);
   if (!st && o->workload) st = tsri_mappings_open(o, p, err);
   if (!st && o->workload) st = tsri_keep_read(o, p, err);

@@ -102,6 +102,7 @@ struct tsr_run_plan {
   const char *program_text; /* it, printed */
   struct tsr_mapping_file *mappings; /* as read; NULL: none; owned */
   struct tsr_residency residency;
+  double *crowd[2], way_fs; /* of the interconnect (models/model.h); NULL: there is none */
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
   size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */

@@ -116,10 +116,9 @@ static void parameter_sources_are_known(void **state) {
 static void counters_name_their_unit(void **state) {
   (void)state;
   static const char *const suffixes[] = {"_cycles", "_fs", "_bytes", "_elems", "_pj"};
-  static const char *const things[] = {"folds",  "slots",    "slots_used", "macs",
-                                       "bursts", "hits",     "misses",     "merges",
-                                       "ops",    "elements", "transfers",  "writebacks",
-                                       "passes"};
+  static const char *const things[] = {
+      "folds",  "slots", "slots_used", "macs",      "bursts",     "hits",  "misses",
+      "merges", "ops",   "elements",   "transfers", "writebacks", "passes"};
   for (size_t i = 0; i < tsr_models_count(); i++) {
     const struct tsr_component *c = tsr_models_at(i);
     for (const struct tsr_counter *k = c->counters; k && k->name; k++) {
