@@ -92,7 +92,7 @@ static void set_bytes(struct walk *w, const struct tsr_mapping *tile, struct kin
 /* ---- the tile ---- */
 
 static bool stationary(const struct tsr_target *t) {
-  return t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
+  return tsr_flow_is_stationary(t->flow);
 }
 
 /* The largest share of one of a core's tiles. */
@@ -109,27 +109,46 @@ static void cut(const struct tsr_target *t, uint64_t *m, uint64_t *n, uint64_t *
 
 /* Stream of one fold: with fewer rows than its stationary operand takes to load it is shorter
  * than the time between folds. */
-static double fold_of(const struct tsr_target *t, uint64_t m, uint64_t n, uint64_t k,
-                      bool last_k) {
-  uint64_t *side = t->flow == TSR_FLOW_IS ? &m : &n;
-  *side = tsr_min_u64(*side, t->cols);
-  k = tsr_min_u64(k, t->rows * t->rate);
-  return (double)t->tile_cycles(t->tile, m, n, k, 1, t->rate, last_k);
+static double fold_of(const struct tsr_target *t, struct tsr_tile_work x) {
+  if (t->flow == TSR_FLOW_RS) {
+    uint64_t lines = tsr_min_u64(x.lines, t->cols);
+    x.m = x.m / x.lines * lines;
+    x.lines = lines;
+    x.n = tsr_min_u64(x.n, tsr_max_u64(t->rows / x.k_lines, 1));
+  } else {
+    uint64_t *side = t->flow == TSR_FLOW_IS ? &x.m : &x.n;
+    *side = tsr_min_u64(*side, t->cols);
+    x.k = tsr_min_u64(x.k, t->rows * t->rate);
+  }
+  x.groups = 1;
+  return (double)t->tile_cycles(t->tile, &x, t->rate);
+}
+
+/* Until the first stationary operand is there: of rows of filters one of them. */
+static double head_of(const struct tsr_target *t, const struct tsr_tile_work *x) {
+  if (t->flow != TSR_FLOW_RS) return (double)t->head;
+  return (double)tsr_ceil_div(tsr_ceil_div(x->k, x->k_lines), t->rate);
 }
 
 static void set_work(struct walk *w, const struct tsr_mapping *tile, bool last_k,
                      struct kind *k) {
   const struct tsr_target *t = w->t;
-  uint64_t m = tsr_mapping_tile_m(tile), n = tile->tile[TSR_AXIS_N];
-  uint64_t kk = tsr_mapping_tile_k(tile), g = tile->tile[TSR_AXIS_G];
-  k->elems = (double)(m * n * g);
-  cut(t, &m, &n, &g);
-  double all = (double)t->tile_cycles(t->tile, m, n, kk, g, t->rate, last_k);
+  struct tsr_tile_work x = {.m = tsr_mapping_tile_m(tile),
+                            .n = tile->tile[TSR_AXIS_N],
+                            .k = tsr_mapping_tile_k(tile),
+                            .groups = tile->tile[TSR_AXIS_G],
+                            .lines = tsr_tile_lines(tile->tile),
+                            .k_lines = tile->tile[TSR_AXIS_KH],
+                            .last = last_k};
+  k->elems = (double)(x.m * x.n * x.groups);
+  cut(t, &x.m, &x.n, &x.groups);
+  if (t->tiles > 1) x.lines = tsr_min_u64(x.lines, x.m);
+  double all = (double)t->tile_cycles(t->tile, &x, t->rate);
   bool streams = stationary(t) && t->preload;
-  k->head = streams ? (double)t->head : 0;
+  k->head = streams ? head_of(t, &x) : 0;
   k->tail = t->flow == TSR_FLOW_DOT ? (double)t->skew - 1 : streams ? (double)t->skew : 0;
   k->busy = all - k->head - k->tail;
-  k->fold = stationary(t) ? fold_of(t, m, n, kk, last_k) - k->head - k->tail : 0;
+  k->fold = stationary(t) ? fold_of(t, x) - k->head - k->tail : 0;
 }
 
 /* ---- kinds ---- */

@@ -4,7 +4,7 @@
 
 #include "kernels/mapping/mapping_int.h"
 
-const char *const tsr_flow_names[] = {"os", "ws", "is", "dot", NULL};
+const char *const tsr_flow_names[] = {"os", "ws", "is", "dot", "rs", NULL};
 
 static uint64_t product3(const uint64_t *v, int a, int b, int c) {
   return v[a] * v[b] * v[c];

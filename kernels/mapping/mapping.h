@@ -24,8 +24,20 @@ struct tsr_shape {
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes;
 };
 
-enum tsr_dataflow { TSR_FLOW_OS, TSR_FLOW_WS, TSR_FLOW_IS, TSR_FLOW_DOT };
-extern const char *const tsr_flow_names[]; /* os ws is dot NULL */
+enum tsr_dataflow { TSR_FLOW_OS, TSR_FLOW_WS, TSR_FLOW_IS, TSR_FLOW_DOT, TSR_FLOW_RS };
+extern const char *const tsr_flow_names[]; /* os ws is dot rs NULL */
+
+/* An operand is loaded into the array before another streams through. */
+static inline bool tsr_flow_is_stationary(enum tsr_dataflow f) {
+  return f == TSR_FLOW_WS || f == TSR_FLOW_IS || f == TSR_FLOW_RS;
+}
+
+/* Work of a tile for a lone request: groups products of m x n x k, m of `lines` rows of results,
+ * k of k_lines rows of the filter (0: a matmul); it completes its sums or not. */
+struct tsr_tile_work {
+  uint64_t m, n, k, groups, lines, k_lines;
+  bool last;
+};
 
 /* What a template needs to know of the core. */
 struct tsr_target {
@@ -51,10 +63,8 @@ struct tsr_target {
   const double *crowd[2];
   double link_bytes_per_cycle;
   double way_cycles; /* latency of the buffer and the interconnect, beside the memory's */
-  /* Cycles of one tile for a lone request (groups products of m x n x k), which completes
-   * its sums or not. */
-  uint64_t (*tile_cycles)(const void *tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups,
-                          uint32_t rate, bool last);
+  /* Cycles of one tile for a lone request. */
+  uint64_t (*tile_cycles)(const void *tile, const struct tsr_tile_work *w, uint32_t rate);
   uint64_t head; /* cycles to load the first stationary operand */
   const void *tile;
   uint64_t promote; /* products along k of a promoted sum; 0: none is promoted */
@@ -176,6 +186,12 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */
 uint64_t tsr_shape_m(const struct tsr_shape *s);
 uint64_t tsr_shape_k(const struct tsr_shape *s);
+/* Rows of results that a tile holds: of a convolution whole ones, of one row or of a matmul each
+ * result is one. */
+static inline uint64_t tsr_tile_lines(const uint64_t tile[TSR_AXIS_COUNT]) {
+  uint64_t rows = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH];
+  return rows > 1 ? rows : tile[TSR_AXIS_OW];
+}
 /* Elements of m / k that a tile of the mapping holds. */
 uint64_t tsr_mapping_tile_m(const struct tsr_mapping *m);
 uint64_t tsr_mapping_tile_k(const struct tsr_mapping *m);

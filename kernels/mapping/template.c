@@ -1,4 +1,4 @@
-/* The os, ws and is templates: enumerate tilings, keep the best that fits.
+/* The os, ws, is and rs templates: enumerate tilings, keep the best that fits.
  *
  * Figures of a candidate, in core cycles.  Of N steps (tiles multiplied), each
  * computes c = compute/N and loads l; a scratchpad of D buffers lets a step begin
@@ -54,7 +54,8 @@ static uint64_t array_span(const struct tsr_target *t, enum tsr_isa_axis kind) {
   } spatial[] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
                  [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
                  [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
-                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
+                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N},
+                 [TSR_FLOW_RS] = {TSR_AXIS_N, TSR_AXIS_OW}};
   uint64_t scale = kind == TSR_AXIS_C ? t->rate : 1;
   if (spatial[t->flow].rows == kind) return t->rows * scale;
   if (spatial[t->flow].cols == kind) return t->cols * scale;
@@ -154,12 +155,14 @@ static double sum_ceil3(const uint64_t *size, const uint64_t *tile, uint64_t uni
 }
 
 /* All tiles as large as the first; those of a core cut n, groups or m among them. */
-static double dot_cycles(const struct search *q, const uint64_t *tile) {
+static double tiles_cycles(const struct search *q, const uint64_t *tile) {
   const struct tsr_target *t = q->t;
   const uint64_t *z = q->s->size;
   uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW], n = tile[TSR_AXIS_N];
   uint64_t k = tile[TSR_AXIS_KH] * tile[TSR_AXIS_KW] * tile[TSR_AXIS_C], g = tile[TSR_AXIS_G];
-  if (tsr_ceil_div(n, t->cols) >= t->tiles)
+  if (t->tiles < 2)
+    ;
+  else if (tsr_ceil_div(n, t->cols) >= t->tiles)
     n = tsr_ceil_div(tsr_ceil_div(n, t->tiles), t->cols) * t->cols;
   else if (g >= t->tiles)
     g = tsr_ceil_div(g, t->tiles);
@@ -168,7 +171,10 @@ static double dot_cycles(const struct search *q, const uint64_t *tile) {
   double steps = 1;
   for (int x = 0; x < TSR_AXIS_COUNT; x++) TSR_CHECK(tile[x]); /* none is empty */
   for (int x = 0; x < TSR_AXIS_COUNT; x++) steps *= (double)tsr_ceil_div(z[x], tile[x]);
-  return steps * (double)t->tile_cycles(t->tile, m, n, k, g, t->rate, true) + (double)t->skew;
+  const struct tsr_tile_work w = {m, n, k, g, tsr_tile_lines(tile), tile[TSR_AXIS_KH], true};
+  double each = (double)t->tile_cycles(t->tile, &w, t->rate);
+  if (t->flow == TSR_FLOW_RS && t->preload) each -= (double)t->skew; /* but for the last */
+  return steps * each + (double)t->skew;
 }
 
 static double compute_cycles(const struct search *q, const uint64_t *tile,
@@ -181,7 +187,8 @@ static double compute_cycles(const struct search *q, const uint64_t *tile,
   double m = q->m_steps[x->m].folds, k = q->k_steps[x->k].folds, n = q->n_steps[x->n].folds;
   double folds, stream;
   switch (t->flow) {
-  case TSR_FLOW_DOT: return dot_cycles(q, tile);
+  case TSR_FLOW_RS:
+  case TSR_FLOW_DOT: return tiles_cycles(q, tile);
   case TSR_FLOW_OS: return g * m * n * ((double)tsr_ceil_div(q->K, t->rate) + k_tiles * skew);
   case TSR_FLOW_WS: /* every m tile streams through every (k, n) fold */
     folds = g * m * n * k;
@@ -298,7 +305,7 @@ static double cost_of(const struct search *q, double compute, const struct count
   const struct tsr_target *t = q->t;
   compute = fmax(compute, vector_cycles(q, c));
   double rate = t->dram_bytes_per_cycle, latency = t->latency_cycles;
-  bool stationary = t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
+  bool stationary = tsr_flow_is_stationary(t->flow);
   double S = stationary ? (double)t->rows : 0, skew = (double)t->skew;
   double first = (c->each[0] + c->each[1]) / rate + latency, last = c->each[2] / rate + latency;
   double stored = c->each[2] * c->results;
@@ -414,6 +421,8 @@ static bool allowed(const struct search *q, const uint64_t *tile) {
   if (q->t->group_alone && tile[TSR_AXIS_G] > 1) return false;
   if (q->t->scale_bytes && tile[TSR_AXIS_G] > 1)
     return false; /* a row of scales for all of m */
+  if (q->t->flow == TSR_FLOW_RS && tile[TSR_AXIS_KH] > q->t->rows)
+    return false; /* rows of a filter lie along those of the array */
   if (q->t->flow != TSR_FLOW_OS || k_whole || promotes(q)) return true;
   /* os keeps one fold in the array while k tiles pass through it */
   uint64_t m = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH] * tile[TSR_AXIS_OW];
@@ -447,7 +456,8 @@ void tsr_mapping_finish(const struct tsr_shape *s, const struct tsr_target *t,
   static const enum tsr_isa_axis spatial[][2] = {[TSR_FLOW_OS] = {TSR_AXIS_OW, TSR_AXIS_N},
                                                  [TSR_FLOW_WS] = {TSR_AXIS_C, TSR_AXIS_N},
                                                  [TSR_FLOW_IS] = {TSR_AXIS_C, TSR_AXIS_OW},
-                                                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N}};
+                                                 [TSR_FLOW_DOT] = {TSR_AXIS_OW, TSR_AXIS_N},
+                                                 [TSR_FLOW_RS] = {TSR_AXIS_N, TSR_AXIS_OW}};
   const struct search q = {.s = s, .t = t, .K = tsr_shape_k(s)};
   m->flow = t->flow;
   m->spatial_rows = spatial[t->flow][0];
@@ -533,7 +543,13 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
   list_k(&q);
   list_n_g(&q);
   list_steps(&q);
+  int all_k = q.n_k;
+  if (t->flow == TSR_FLOW_RS && !promotes(&q)) q.n_k = 1; /* filters whole, where they fit */
   try_all(&q);
+  if (!q.n_kept && q.n_k < all_k) {
+    q.n_k = all_k;
+    try_all(&q);
+  }
   const struct tiling *best = choose(&q);
   if (best) fill(&q, best, out);
   tsr_mem_free(q.kept);

@@ -3,9 +3,10 @@
 #include "sim/base/mem.h"
 
 const struct tsri_flow tsri_flows[TSRI_FLOWS] = {
-    [TSRI_OS] = {"os", TSRI_M, TSRI_N, TSRI_K, false, TSRI_C, TSRI_A},
-    [TSRI_WS] = {"ws", TSRI_K, TSRI_N, TSRI_M, true, TSRI_B, TSRI_A},
-    [TSRI_IS] = {"is", TSRI_K, TSRI_M, TSRI_N, true, TSRI_A, TSRI_B},
+    [TSRI_OS] = {"os", TSRI_M, TSRI_N, TSRI_K, false, TSRI_C, TSRI_A, false},
+    [TSRI_WS] = {"ws", TSRI_K, TSRI_N, TSRI_M, true, TSRI_B, TSRI_A, false},
+    [TSRI_IS] = {"is", TSRI_K, TSRI_M, TSRI_N, true, TSRI_A, TSRI_B, false},
+    [TSRI_RS] = {"rs", TSRI_N, TSRI_M, TSRI_K, true, TSRI_B, TSRI_A, true},
 };
 
 /* The dimensions of an operand: element (i, j). */
@@ -37,19 +38,41 @@ uint64_t tsri_extent(const struct tsr_mm_req *q, enum tsri_dim dim) {
 
 /* ---- cutting ---- */
 
-/* Elements of dimension `dim` along a side of `n` elements. */
-static uint64_t side(const struct tsr_mm_req *q, enum tsri_dim dim, uint64_t n) {
+uint64_t tsri_lines(const struct tsr_mm_req *q) {
+  return q->lines ? q->lines : q->m;
+}
+uint64_t tsri_k_lines(const struct tsr_mm_req *q) {
+  return q->k_lines ? q->k_lines : 1;
+}
+uint64_t tsri_k_line(const struct tsr_mm_req *q) {
+  return tsr_ceil_div(tsri_extent(q, TSRI_K), tsri_k_lines(q));
+}
+
+/* The extent of a dimension as a flow has it. */
+static uint64_t extent(const struct tsri_array *x, const struct tsr_mm_req *q,
+                       enum tsri_dim dim) {
+  if (!x->flow->lines) return tsri_extent(q, dim);
+  if (dim == TSRI_N) return q->n * tsri_k_lines(q);
+  if (dim == TSRI_M) return tsri_lines(q);
+  return q->m / tsri_lines(q) * tsri_k_line(q);
+}
+
+/* Elements of dimension `dim` along a side of `n` elements: of lines whole filters. */
+static uint64_t side(const struct tsri_array *x, const struct tsr_mm_req *q,
+                     enum tsri_dim dim, uint64_t n) {
+  uint64_t taps = tsri_k_lines(q);
+  if (x->flow->lines) return dim == TSRI_N && n > taps ? n / taps * taps : n;
   return dim == TSRI_K ? n * q->rate : n;
 }
 
 uint64_t tsri_folds(const struct tsri_array *x, const struct tsr_mm_req *q) {
   const struct tsri_flow *fl = x->flow;
-  return tsr_ceil_div(tsri_extent(q, fl->rows), side(q, fl->rows, x->rows)) *
-         tsr_ceil_div(tsri_extent(q, fl->cols), side(q, fl->cols, x->cols)) * q->groups;
+  return tsr_ceil_div(extent(x, q, fl->rows), side(x, q, fl->rows, x->rows)) *
+         tsr_ceil_div(extent(x, q, fl->cols), side(x, q, fl->cols, x->cols)) * q->groups;
 }
 
 uint64_t tsri_stream(const struct tsri_array *x, const struct tsr_mm_req *q) {
-  uint64_t n = tsri_extent(q, x->flow->stream);
+  uint64_t n = extent(x, q, x->flow->stream);
   return x->flow->stream == TSRI_K ? tsr_ceil_div(n, q->rate) : n;
 }
 
@@ -57,24 +80,24 @@ void tsri_fold_at(const struct tsri_array *x, const struct tsr_mm_req *q,
                   const struct tsri_place *p, struct tsri_fold *out) {
   const struct tsri_flow *fl = x->flow;
   struct tsri_fold f = {.row0 = p->row0, .col0 = p->col0};
-  f.rows = tsr_min_u64(side(q, fl->rows, x->rows), tsri_extent(q, fl->rows) - p->row0);
-  f.cols = tsr_min_u64(side(q, fl->cols, x->cols), tsri_extent(q, fl->cols) - p->col0);
-  f.stream = tsri_extent(q, fl->stream);
+  f.rows = tsr_min_u64(side(x, q, fl->rows, x->rows), extent(x, q, fl->rows) - p->row0);
+  f.cols = tsr_min_u64(side(x, q, fl->cols, x->cols), extent(x, q, fl->cols) - p->col0);
+  f.stream = extent(x, q, fl->stream);
   f.T = tsri_stream(x, q);
   bool k_rows = fl->rows == TSRI_K;
   f.first_k = q->first && (!k_rows || p->row0 == 0);
-  f.last_k = q->last && (!k_rows || p->row0 + f.rows == tsri_extent(q, TSRI_K));
+  f.last_k = q->last && (!k_rows || p->row0 + f.rows == extent(x, q, TSRI_K));
   *out = f;
 }
 
 bool tsri_fold_next(const struct tsri_array *x, const struct tsr_mm_req *q,
                     struct tsri_place *p) {
   const struct tsri_flow *fl = x->flow;
-  p->row0 += side(q, fl->rows, x->rows);
-  if (p->row0 < tsri_extent(q, fl->rows)) return true;
+  p->row0 += side(x, q, fl->rows, x->rows);
+  if (p->row0 < extent(x, q, fl->rows)) return true;
   p->row0 = 0;
-  p->col0 += side(q, fl->cols, x->cols);
-  if (p->col0 < tsri_extent(q, fl->cols)) return true;
+  p->col0 += side(x, q, fl->cols, x->cols);
+  if (p->col0 < extent(x, q, fl->cols)) return true;
   p->col0 = 0;
   return ++p->group < q->groups;
 }
@@ -105,8 +128,24 @@ static uint32_t elem_bytes(const struct tsr_mm_req *q, enum tsri_operand o) {
   return o == TSRI_A ? q->a_bytes : o == TSRI_B ? q->b_bytes : q->acc_bytes;
 }
 
+/* Of lines: whole rows of the filters and of the results; of the input what its share of the
+ * results reads, rows that several of them read once. */
+static uint64_t line_bytes(const struct tsr_mm_req *q, const struct tsri_fold *f,
+                           enum tsri_operand o) {
+  uint64_t filters = tsr_ceil_div(f->rows, tsri_k_lines(q)), lines = tsri_lines(q);
+  switch (o) {
+  case TSRI_A: {
+    uint64_t elems = q->a_elems ? q->a_elems : q->m * q->k;
+    return tsr_ceil_div(elems * f->cols, lines) * q->a_bytes;
+  }
+  case TSRI_B: return f->rows * tsri_k_line(q) * q->b_bytes;
+  default: return filters * f->cols * (q->m / lines) * q->acc_bytes;
+  }
+}
+
 uint64_t tsri_fold_bytes(const struct tsri_array *x, const struct tsr_mm_req *q,
                          const struct tsri_fold *f, enum tsri_operand o) {
+  if (x->flow->lines) return line_bytes(q, f, o);
   uint64_t elems = 1, meta = 0;
   elems *= stored(x, q, f, o, operand_dims[o].i).n;
   elems *= stored(x, q, f, o, operand_dims[o].j).n;
@@ -160,7 +199,7 @@ bool tsri_fold_pattern(const struct tsri_array *x, const struct tsr_mm_req *q,
                        const struct tsri_fold *f, enum tsri_operand o,
                        struct tsr_pattern *out) {
   const struct tsr_view *v = tsri_view(q, o);
-  if (!v->buffer) return false;
+  if (!v->buffer || x->flow->lines) return false;
   enum tsri_dim i = operand_dims[o].i, j = operand_dims[o].j;
   bool i_line = line_of(x->flow, o) == i;
   struct range ri = stored(x, q, f, o, i), rj = stored(x, q, f, o, j);

@@ -24,8 +24,13 @@ struct tsri_flow {
   enum tsri_dim rows, cols, stream; /* what lies along the array, what streams */
   bool stationary;                  /* an operand is loaded before the stream */
   enum tsri_operand held, streamed; /* of a stationary flow */
+  bool lines; /* row stationary: dimensions are those of lines, below */
 };
-enum { TSRI_OS, TSRI_WS, TSRI_IS, TSRI_FLOWS };
+/* Row stationary (SRC:eyeriss): an element holds a row of a filter and makes with it a row of
+ * results' share, which adds up along the rows of the filter.  TSRI_N counts filters times their
+ * rows, whole filters in a fold; TSRI_M rows of results; TSRI_K what an element multiplies: a row
+ * of results times a row of the filter. */
+enum { TSRI_OS, TSRI_WS, TSRI_IS, TSRI_RS, TSRI_FLOWS };
 extern const struct tsri_flow tsri_flows[TSRI_FLOWS];
 
 struct tsri_array {
@@ -44,6 +49,12 @@ struct tsri_fold {
 struct tsri_place {
   uint64_t group, row0, col0;
 };
+
+/* Of a convolution's request, or of another that has none: rows of results, of the filter, and
+ * what a row of the filter has along k. */
+uint64_t tsri_lines(const struct tsr_mm_req *q);
+uint64_t tsri_k_lines(const struct tsr_mm_req *q);
+uint64_t tsri_k_line(const struct tsr_mm_req *q);
 
 /* What is executed along a dimension; folds of a request; cycles of each one's stream. */
 uint64_t tsri_extent(const struct tsr_mm_req *q, enum tsri_dim dim);

@@ -9,6 +9,8 @@
  *     os  rows: m, cols: n, stream: k   S = 0      P = T + rows + cols - 2
  *     ws  rows: k, cols: n, stream: m   S = rows   P = S + T + rows + cols - 2
  *     is  rows: k, cols: m, stream: n   S = rows   P = S + T + rows + cols - 2
+ *     rs  rows: rows of filters, cols: rows of results (SRC:eyeriss), stream: a row of results
+ *         times one of the filter    S = a row of the filter   P = S + T + rows + cols - 2
  * Without weight_preload folds follow each other: F folds take F * P.  With it
  * (ws, is) the next stationary operand loads while this fold streams: a fold
  * starts max(T, S) after the one before, the first pays S, the last the skew.
@@ -44,7 +46,7 @@ enum drain { OVERLAP, SERIAL };
 enum rule { RULE_ARRAY, RULE_ONNXIM };
 enum { ONNXIM_STREAM_MIN = 4 };
 
-static const char *const dataflow_names[] = {"os", "ws", "is", NULL}; /* as tsri_flows */
+static const char *const dataflow_names[] = {"os", "ws", "is", "rs", NULL}; /* as tsri_flows */
 static const char *const drain_names[] = {"overlap", "serial", NULL};
 static const char *const rule_names[] = {"array", "onnxim", NULL};
 
@@ -79,14 +81,14 @@ static const struct tsr_param params[] = {
      .def = "ws",
      .offset = offsetof(struct params, dataflow),
      .uncertainty = "exact",
-     .doc = "which operand stays in the array: outputs, weights, inputs",
+     .doc = "what stays in the array: outputs, weights, inputs, rows of filters",
      .src = "SRC:assumed"},
     {.key = "weight_preload",
      .type = TSR_PARAM_BOOL,
      .def = "true",
      .offset = offsetof(struct params, preload),
      .uncertainty = "exact",
-     .doc = "load the next stationary operand while this fold streams (ws, is)",
+     .doc = "load the next stationary operand while this fold streams (ws, is, rs)",
      .src = "SRC:assumed"},
     {.key = "drain",
      .type = TSR_PARAM_ENUM,
@@ -173,7 +175,8 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
                             struct tsr_err *err) {
   struct state *s = vs;
   s->p = vp;
-  if (s->p->rule == RULE_ONNXIM && !(s->p->preload && tsri_flows[s->p->dataflow].stationary))
+  const struct tsri_flow *flow = &tsri_flows[s->p->dataflow];
+  if (s->p->rule == RULE_ONNXIM && !(s->p->preload && flow->stationary && !flow->lines))
     return tsr_err_set(err, TSR_INPUT,
                        "rule 'onnxim' does not fit the tile; expected dataflow ws or is with "
                        "weight_preload, got %s %s it",
@@ -275,10 +278,18 @@ static void occupy_results(struct state *s) {
                          p->acc_bytes);
 }
 
+/* Cycles that a stationary operand takes to load: along the rows of the array, or into each
+ * element its row of a filter. */
+static uint64_t load_rule(const struct params *p, const struct tsr_mm_req *q) {
+  if (!tsri_flows[p->dataflow].lines) return p->rows;
+  return tsr_ceil_div(tsri_k_line(q), q->rate);
+}
+
 /* The load of the present fold's stationary operand, asked for at cycle `from`. */
 static struct load load_at(struct state *s, uint64_t from) {
   if (!stationary(s)) return (struct load){.start = from};
-  struct load l = {.start = from, .S0 = s->p->rows};
+  uint64_t takes = load_rule(s->p, s->req);
+  struct load l = {.start = from, .S0 = takes};
   if (s->p->preload && s->streamed) l.start = tsr_max_u64(from, s->stream_start);
   if (s->p->rule == RULE_ONNXIM) {
     if (!s->streamed || from >= s->drain_start + skew(s->p))
@@ -287,7 +298,7 @@ static struct load load_at(struct state *s, uint64_t from) {
       l.start = s->stream_start;
   }
   struct use in = reads(s, s->array.flow->held);
-  l.S = l.S0 + phase(s, &in, l.start, s->p->rows) - s->p->rows;
+  l.S = l.S0 + phase(s, &in, l.start, takes) - takes;
   return l;
 }
 
@@ -298,7 +309,7 @@ static void count(struct state *s, uint64_t stream, uint64_t conflicts) {
   c[ACTIVE_CYCLES] += stream;
   c[CONFLICTS] += conflicts;
   c[MACS] += f->rows * f->cols * f->stream;
-  if (fl->stream == TSRI_K && !f->last_k) return; /* the fold goes on with the next k */
+  if (!fl->stationary && !f->last_k) return; /* the fold goes on with the next k */
   c[FOLDS]++;
   c[SLOTS] += s->p->rows * s->p->cols;
   uint64_t rows = fl->rows == TSRI_K ? tsr_ceil_div(f->rows, s->req->rate) : f->rows;
@@ -677,7 +688,7 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   const struct params *p = vp;
   const struct tsri_array x = array_of(p);
   bool held = x.flow->stationary;
-  uint64_t S = !held ? 0 : p->rows;
+  uint64_t S = !held ? 0 : load_rule(p, &req->mm);
   uint64_t S0 = p->rule == RULE_ONNXIM ? 2 * p->rows - 1 : S; /* of an idle array */
   if (req->mm.kind == TSR_MM_PRELOAD) {
     *out = (struct tsr_estimate){.cycles = S0, .events = 3};
@@ -708,7 +719,7 @@ static const struct tsr_port ports[] = {
 const struct tsr_component tsri_tile_systolic = {
     .abi = TSR_MODEL_ABI,
     .kind = "tile.systolic",
-    .doc = "systolic array: output, weight or input stationary",
+    .doc = "systolic array: output, weight, input or row stationary",
     .state_size = sizeof(struct state),
     .params_size = sizeof(struct params),
     .params = params,

@@ -265,6 +265,18 @@ static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows,
                            (int64_t)(cols * o->elem), o->elem};
 }
 
+/* Rows of results of a convolution's tile; of one row, or of a matmul, each result is one. */
+static uint64_t lines_of(const uint64_t *ext) {
+  uint64_t rows = ext[TSR_AXIS_B] * ext[TSR_AXIS_OH];
+  return rows > 1 ? rows : ext[TSR_AXIS_OW];
+}
+
+static uint64_t elems_of(const struct tsri_operand *o) {
+  uint64_t elems = 1;
+  for (uint32_t i = 0; i < o->box.rank; i++) elems *= o->count[i];
+  return elems;
+}
+
 static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
                        struct tsr_mm_req *q, struct tsri_data *d, struct tsri_fault *fault) {
   extents(is, MASK_ALL, d->extent, fault);
@@ -280,6 +292,9 @@ static void request_mm(const struct tsri_issue *is, const struct tsr_inst *in,
                            .m = product(ext, MASK_M),
                            .n = ext[TSR_AXIS_N],
                            .k = product(ext, MASK_K),
+                           .lines = lines_of(ext),
+                           .k_lines = ext[TSR_AXIS_KH],
+                           .a_elems = elems_of(&d->a) / tsr_max_u64(ext[TSR_AXIS_G], 1),
                            .first = loops_first(is, (uint64_t)in->f[6]),
                            .last = loops_last(is, (uint64_t)in->f[6]),
                            .sparse = sparse,

@@ -165,6 +165,7 @@ static void cut(const struct tsri_unit *u, struct tsr_mm_req *q, unsigned i) {
   } else if (dim == &q->m) {
     shift_view(&q->a, from, 0);
     shift_view(&q->c, from, 0);
+    q->lines = 0; /* whole rows or not */
   }
   *dim = mine;
 }

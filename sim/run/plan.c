@@ -262,15 +262,16 @@ static uint64_t skew_of(const struct tsr_unit_facts *tile) {
 }
 
 /* A component's own estimate of a lone request. */
-static uint64_t tile_cycles(const void *tile, uint64_t m, uint64_t n, uint64_t k,
-                            uint64_t groups, uint32_t rate, bool last) {
+static uint64_t tile_cycles(const void *tile, const struct tsr_tile_work *w, uint32_t rate) {
   const struct tsr_machine_instance *x = tile;
-  const struct tsr_req req = {.mm = {.m = m,
-                                     .n = n,
-                                     .k = k,
-                                     .groups = groups,
+  const struct tsr_req req = {.mm = {.m = w->m,
+                                     .n = w->n,
+                                     .k = w->k,
+                                     .groups = w->groups,
+                                     .lines = w->lines,
+                                     .k_lines = w->k_lines,
                                      .first = true,
-                                     .last = last,
+                                     .last = w->last,
                                      .rate = rate,
                                      .a_bytes = 1,
                                      .b_bytes = 1,
