@@ -13,8 +13,8 @@
 
 static const char *const presets[] = {"systolic-32", "systolic-128", "onnxim-128", "tpu-v1",
                                       "edge-npu",    "dot-4x4",      "mesh-16"};
-static const char *const flows[] = {"ws", "os", "is"};
-enum { PRESETS = sizeof presets / sizeof *presets, FLOWS = 3, OFF_MAX = 100000, RANKS = 64 };
+static const char *const flows[] = {"ws", "os", "is", "rs"};
+enum { PRESETS = sizeof presets / sizeof *presets, FLOWS = 4, OFF_MAX = 100000, RANKS = 64 };
 enum { RANK_LAYERS = 2, RANK_MACS = 30000000 }; /* of a network on a preset: small ones */
 
 struct list {

@@ -63,7 +63,7 @@ static void random_tile(struct tsr_rng *r, struct one *x) {
   x->arch =
       PICK(r, "systolic-32", "systolic-32", "systolic-128", "edge-npu", "tpu-v1", "onnxim-128");
   if (strcmp(x->arch, "onnxim-128") == 0) return;
-  set(x, "tile.dataflow=%s", PICK(r, "os", "ws", "is"));
+  set(x, "tile.dataflow=%s", PICK(r, "os", "ws", "is", "rs"));
   set(x, "tile.drain=%s", PICK(r, "overlap", "serial"));
   set(x, "tile.weight_preload=%s", PICK(r, "true", "true", "false"));
   if (strncmp(x->arch, "systolic", 8) != 0) return;

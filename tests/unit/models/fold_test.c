@@ -260,9 +260,56 @@ static void a_view_without_a_buffer_has_no_pattern(void **state) {
   for (int o = 0; o < 3; o++) assert_false(tsri_fold_pattern(&x, &q, &f, o, &t));
 }
 
+/* Row stationary: filters' rows and lines of results, each pair once, filters whole. */
+static void every_row_of_a_filter_meets_every_line_once(void **state) {
+  (void)state;
+  struct tsr_rng r = {5};
+  for (int i = 0; i < 500; i++) {
+    static uint8_t seen[MAX][8][MAX];
+    const uint64_t taps = tsr_rng_range(&r, 1, 5), lines = tsr_rng_range(&r, 1, MAX);
+    const uint64_t line = tsr_rng_range(&r, 1, 9), k_line = tsr_rng_range(&r, 1, 12);
+    struct tsri_array x = {&tsri_flows[TSRI_RS], tsr_rng_range(&r, 5, 17),
+                           tsr_rng_range(&r, 1, 9)};
+    struct tsr_mm_req q = random_request(&r);
+    q.sparse = false;
+    q.lines = lines;
+    q.k_lines = taps;
+    q.m = lines * line;
+    q.k = taps * k_line;
+    q.a_elems = (lines + taps - 1) * (line + 2);
+    uint64_t folds = 0, pairs = 0, b_bytes = 0, c_bytes = 0;
+    struct tsri_place p = {0};
+    struct tsri_fold f;
+    memset(seen, 0, sizeof seen);
+    do {
+      tsri_fold_at(&x, &q, &p, &f);
+      folds++;
+      assert_true(f.rows <= x.rows && f.cols <= x.cols && f.row0 % taps == 0 &&
+                  f.rows % taps == 0);
+      assert_true(f.stream == line * k_line && f.T == (line * k_line + q.rate - 1) / q.rate);
+      for (uint64_t v = f.row0; p.group == 0 && v < f.row0 + f.rows; v++)
+        for (uint64_t l = f.col0; l < f.col0 + f.cols; l++) seen[v / taps][v % taps][l]++;
+      pairs += f.rows * f.cols;
+      b_bytes += tsri_fold_bytes(&x, &q, &f, TSRI_B);
+      c_bytes += tsri_fold_bytes(&x, &q, &f, TSRI_C);
+      assert_true(tsri_fold_bytes(&x, &q, &f, TSRI_A) >=
+                  q.a_elems * f.cols / lines * q.a_bytes);
+    } while (tsri_fold_next(&x, &q, &p));
+    for (uint64_t n = 0; n < q.n; n++)
+      for (uint64_t t = 0; t < taps; t++)
+        for (uint64_t l = 0; l < lines; l++) assert_int_equal(seen[n][t][l], 1);
+    assert_int_equal(folds, tsri_folds(&x, &q));
+    assert_int_equal(pairs, q.n * taps * lines * q.groups);
+    uint64_t strips = (lines + x.cols - 1) / x.cols; /* each loads all filters */
+    assert_int_equal(b_bytes, strips * q.n * q.k * q.b_bytes * q.groups);
+    assert_int_equal(c_bytes, q.m * q.n * q.acc_bytes * q.groups);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_product_is_in_one_fold),
+      cmocka_unit_test(every_row_of_a_filter_meets_every_line_once),
       cmocka_unit_test(patterns_touch_what_a_cycle_takes),
       cmocka_unit_test(what_a_cycle_takes_is_one_line_where_it_can_be),
       cmocka_unit_test(a_view_without_a_buffer_has_no_pattern),

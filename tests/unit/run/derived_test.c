@@ -95,6 +95,30 @@ static void one_row_uses_little_of_the_array(void **state) {
   }
 }
 
+/* Eyeriss, 12 x 14 elements: of AlexNet's layers conv2 uses 135 of them, conv3 to conv5 156
+ * (SRC:eyeriss, recalled): filters of r rows stand above each other as often as they fit, the
+ * rows of results side by side.  T is a row of results times one of the filter. */
+static void rows_of_filters_fill_the_array_as_in_eyeriss(void **state) {
+  (void)state;
+  static const struct {
+    const char *conv;
+    double active, folds, T, S;
+  } rows[] = {
+      {"op:conv:in_c=48,hw=27,out_c=128,window=5,pad=2", 135, 64 * 2, 27 * 240, 240},
+      {"op:conv:in_c=256,hw=13,out_c=384,window=3,pad=1", 156, 96, 13 * 768, 768},
+      {"op:conv:in_c=192,hw=13,out_c=192,window=3,pad=1", 156, 48, 13 * 576, 576},
+      {"op:conv:in_c=192,hw=13,out_c=128,window=3,pad=1", 156, 32, 13 * 576, 576}};
+  static const char *const sets[] = {"tile.dataflow=rs", "tile.rows=12", "tile.cols=14", NULL};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    double active = run("systolic-32", rows[i].conv, sets, NULL,
+                        "SELECT mapping_efficiency * 168 FROM v_layers WHERE run = 1");
+    assert_true(active > rows[i].active - 1e-6 && active < rows[i].active + 1e-6);
+    double took = run("systolic-32", rows[i].conv, sets, NULL,
+                      "SELECT compute_cycles FROM v_layers WHERE run = 1");
+    assert_true(took == rows[i].S + rows[i].folds * rows[i].T + 12 + 14 - 2);
+  }
+}
+
 /* A head of S = 2048, d = 128 in fp16: four operands once, or scores and probabilities to
  * memory and back beside them. */
 static void scores_that_stay_move_nothing(void **state) {
@@ -113,6 +137,7 @@ int main(void) {
       cmocka_unit_test(one_tile_more_than_cores_doubles_the_time),
       cmocka_unit_test(a_window_of_bursts_bounds_the_rate),
       cmocka_unit_test(one_row_uses_little_of_the_array),
+      cmocka_unit_test(rows_of_filters_fill_the_array_as_in_eyeriss),
       cmocka_unit_test(scores_that_stay_move_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

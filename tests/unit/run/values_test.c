@@ -24,6 +24,7 @@ static const struct {
     {"ws, preload",
      {"tile.rows=16", "tile.cols=5", "tile.dataflow=ws", "tile.weight_preload=true"}},
     {"is", {"tile.rows=16", "tile.cols=3", "tile.dataflow=is", "tile.weight_preload=false"}},
+    {"rs", {"tile.rows=7", "tile.cols=5", "tile.dataflow=rs", "tile.weight_preload=true"}},
     {"is, preload",
      {"tile.rows=16", "tile.cols=3", "tile.dataflow=is", "tile.weight_preload=true"}},
     {"dot", {"tile.kind=dot", "tile.m=4", "tile.n=3", "tile.k=16"}},
