@@ -140,11 +140,11 @@ enum tsr_mm_kind {
 struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpads */
   enum tsr_mm_kind kind;
   uint64_t m, n, k, groups; /* clipped extents; `groups` independent products */
-  /* What a convolution's m and k are made of: m of `lines` rows of results, k of k_lines rows of
-   * the filter; 0: m of rows of one, k of one row.  Elements of a that a product reads. */
+  /* What a convolution's m and k are made of: m of `lines` rows of results, k of k_lines rows
+   * of the filter; 0: m of rows of one, k of one row.  Elements of a that a product reads. */
   uint64_t lines, k_lines, a_elems;
-  bool first;               /* overwrites c: no partial sum is read */
-  bool last;                /* the result is complete after this one */
+  bool first;  /* overwrites c: no partial sum is read */
+  bool last;   /* the result is complete after this one */
   bool gated;  /* no result is written before the unit's `open` was called for it */
   bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */

@@ -59,7 +59,8 @@ static int cuts_of(uint64_t size, uint64_t unit, uint64_t *list) {
 
 static uint64_t unit_of(const struct tsr_target *t, enum tsr_isa_axis x) {
   bool stationary = t->flow == TSR_FLOW_WS || t->flow == TSR_FLOW_IS;
-  if (t->flow == TSR_FLOW_RS) return x == TSR_AXIS_N ? t->rows : x == TSR_AXIS_OW ? t->cols : 16;
+  if (t->flow == TSR_FLOW_RS)
+    return x == TSR_AXIS_N ? t->rows : x == TSR_AXIS_OW ? t->cols : 16;
   if (x == TSR_AXIS_C) return stationary ? t->rows * t->rate : t->depth * t->rate;
   if (x == TSR_AXIS_N && t->flow != TSR_FLOW_IS) return t->cols;
   if (x == TSR_AXIS_OW && t->flow == TSR_FLOW_IS) return t->cols;

@@ -203,6 +203,20 @@ enum tsr_status tsri_attention_cut(const struct tsr_op *op, const struct tsr_low
                      total(at, TSR_BUF_C), "c", err);
 }
 
+bool tsr_lower_attention_tiles(const struct tsr_op *op, const struct tsr_lower_at *at,
+                               uint64_t m, uint64_t n, bool resident,
+                               struct tsr_lower_cut *cut) {
+  if (!fits(op, at, m, n, resident)) return false;
+  cut->tile[X_M] = m;
+  cut->tile[X_N] = n;
+  cut->resident = resident;
+  return true;
+}
+void tsr_lower_attention_of(const struct tsr_lower_cut *cut, uint64_t *m, uint64_t *n) {
+  *m = cut->tile[X_M];
+  *n = cut->tile[X_N];
+}
+
 /* ---- descriptions ---- */
 
 struct attention {

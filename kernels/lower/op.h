@@ -92,6 +92,12 @@ enum tsr_status tsr_lower_op_tensors(const struct tsr_op *op, const struct tsr_l
 enum tsr_status tsr_lower_op_cut(const struct tsr_op *op, const struct tsr_lower_at *at,
                                  uint64_t cores, struct tsr_lower_cut *cut,
                                  struct tsr_err *err);
+/* Tiles of an attention in a cut that was made: m queries, n keys, and whether keys and values
+ * of a head stay in scratchpad b.  false: they do not fit, *cut stays. */
+bool tsr_lower_attention_tiles(const struct tsr_op *op, const struct tsr_lower_at *at,
+                               uint64_t m, uint64_t n, bool resident,
+                               struct tsr_lower_cut *cut);
+void tsr_lower_attention_of(const struct tsr_lower_cut *cut, uint64_t *m, uint64_t *n);
 /* The program of one of cut->cores cores.  *out is empty before; transferred. */
 enum tsr_status tsr_lower_op(const struct tsr_op *op, const struct tsr_lower_at *at,
                              const struct tsr_lower_cut *cut, uint64_t core,

@@ -521,14 +521,96 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
   return st;
 }
 
+/* ---- attention ---- */
+
+/* Whether an entry says no more than tiles of queries and keys. */
+static bool is_attention(const struct tsr_node *n) {
+  static const char *const keys[] = {"layer", "loops", "resident", "bypass"};
+  const struct tsr_node *loops = tsr_config_tree_get(n, "loops");
+  for (size_t i = 0; i < n->n; i++) {
+    size_t k = 0;
+    while (k < sizeof keys / sizeof *keys && strcmp(keys[k], n->entries[i].key) != 0) k++;
+    if (k == sizeof keys / sizeof *keys) return false;
+  }
+  for (size_t i = 0; loops && loops->kind == TSR_NODE_SEQ && i < loops->n; i++) {
+    const struct tsr_node *a = loops->items[i]->kind == TSR_NODE_MAP
+                                   ? tsr_config_tree_get(loops->items[i], "axis")
+                                   : NULL;
+    if (a && a->text && (!strcmp(a->text, "k") || !strcmp(a->text, "g"))) return false;
+  }
+  return true;
+}
+
+static enum tsr_status read_tiles(const struct tsr_node *loops, const uint64_t size[2],
+                                  bool pattern, struct tsr_attention_tiles *out,
+                                  struct tsr_err *err) {
+  static const char *const keys[] = {"axis", "tile", NULL}, *const axes[] = {"m", "n"};
+  uint64_t tile[2] = {size[0], size[1]};
+  int next = 0;
+  enum tsr_status st = check_kind(loops, TSR_NODE_SEQ, "loops", err);
+  for (size_t i = 0; !st && i < loops->n; i++) {
+    const struct tsr_node *l = loops->items[i];
+    st = check_kind(l, TSR_NODE_MAP, "loop", err);
+    if (!st) st = check_keys(l, keys, err);
+    const struct tsr_node *a = st ? NULL : tsr_config_tree_get(l, "axis"),
+                          *t = st ? NULL : tsr_config_tree_get(l, "tile");
+    if (!st && (!a || !t)) st = wrong(err, l, "half a loop", "{axis: …, tile: …}");
+    while (!st && next < 2 && (!a->text || strcmp(a->text, axes[next]) != 0)) next++;
+    if (!st && next == 2)
+      st = wrong(err, a, "axis of an attention", "m (queries), then n (keys)");
+    uint64_t v = 0;
+    if (!st) st = read_count(t, &v, err);
+    if (!st && v > size[next] && !pattern)
+      st =
+          tsr_err_at(err, TSR_INPUT, &t->pos,
+                     "tile of axis %s; expected at most its %" PRIu64 " elements, got %" PRIu64,
+                     axes[next], size[next], v);
+    if (!st) tile[next] = tsr_min_u64(v, size[next]);
+    next++;
+  }
+  if (!st) *out = (struct tsr_attention_tiles){tile[0], tile[1], false};
+  return st;
+}
+
+enum tsr_status tsr_mapping_file_attention(struct tsr_mapping_file *f, const char *layer,
+                                           const uint64_t size[2],
+                                           struct tsr_attention_tiles *out, bool *found,
+                                           const struct tsr_pos **pos, struct tsr_err *err) {
+  size_t index;
+  bool exact;
+  const struct tsr_node *n = entry_of(f, layer, &index, &exact);
+  *found = false;
+  if (!n || (!exact && !is_attention(n))) return TSR_OK;
+  f->used[index] = true;
+  const struct tsr_node *loops = tsr_config_tree_get(n, "loops"),
+                        *resident = tsr_config_tree_get(n, "resident");
+  if (!loops) return TSR_OK;
+  if (!is_attention(n))
+    return wrong(err, n, "an attention's entry",
+                 "layer, loops over m and n, resident, bypass alone");
+  *found = true;
+  *pos = &loops->pos;
+  enum tsr_status st = read_tiles(loops, size, !exact, out, err);
+  if (!st && resident) st = check_kind(resident, TSR_NODE_SEQ, "resident", err);
+  for (size_t i = 0; !st && resident && i < resident->n; i++) {
+    const struct tsr_node *v = resident->items[i];
+    if (!v->text || strcmp(v->text, "b") != 0)
+      st = wrong(err, v, "resident operand", "b: keys and values");
+    out->resident = true;
+  }
+  if (st) tsr_err_hint(err, "the entry is that of layer '%s'", layer);
+  return st;
+}
+
 enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; i < f->layers->n; i++) {
     if (f->used[i]) continue;
     const struct tsr_node *n = tsr_config_tree_get(f->layers->items[i], "layer");
-    st = tsr_err_at(err, TSR_INPUT, &n->pos,
-                    "no matmul or convolution fits '%s', or an entry above fits all that do",
-                    n->text);
+    st = tsr_err_at(
+        err, TSR_INPUT, &n->pos,
+        "no matmul, convolution or attention fits '%s', or an entry above fits all that do",
+        n->text);
   }
   return st;
 }
@@ -597,4 +679,15 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
   if (t->near[0] || t->near[1] || t->near[2] || t->llb_bytes)
     tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0), level_name(t, 1),
                  level_name(t, 2));
+}
+
+void tsr_mapping_write_attention(const char *layer, const struct tsr_attention_tiles *t,
+                                 struct tsr_str *out) {
+  tsr_str_add(out, "  - layer: ");
+  write_name(layer, out);
+  tsr_str_addf(out,
+               "\n    loops:\n      - {axis: m, tile: %" PRIu64 "}\n      - {axis: n, tile: "
+               "%" PRIu64 "}\n",
+               t->m, t->n);
+  if (t->resident) write_set("resident", 1u << 1, out);
 }

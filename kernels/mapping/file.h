@@ -20,6 +20,9 @@
  *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
  *       levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
  *
+ * An attention has loops over m (queries) and n (keys), in this order, and resident: [b] where
+ * keys and values of a head stay.
+ *
  * Axes of a matmul are g (its count), m, n, k; of a convolution g (groups), b, oh, ow, n, kh,
  * kw, c.  An axis without a loop lies in a tile whole.
  *
@@ -56,6 +59,21 @@ struct tsr_residency {
 struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f);
 /* Of a layer's tensors, by bit, those that bypass the chip's buffers. */
 unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
+/* Tiles of an attention: m queries and n keys, in loops in this order, and whether keys and
+ * values of a head stay in scratchpad b (resident: [b]).  size: of both axes; *found false: no
+ * entry fits; a pattern's that is a matmul's does not.  *pos: of the loops, for what does not
+ * fit.
+ */
+struct tsr_attention_tiles {
+  uint64_t m, n;
+  bool resident;
+};
+enum tsr_status tsr_mapping_file_attention(struct tsr_mapping_file *f, const char *layer,
+                                           const uint64_t size[2],
+                                           struct tsr_attention_tiles *out, bool *found,
+                                           const struct tsr_pos **pos, struct tsr_err *err);
+void tsr_mapping_write_attention(const char *layer, const struct tsr_attention_tiles *t,
+                                 struct tsr_str *out);
 /* Every entry was found by some layer. */
 enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct tsr_err *err);
 

@@ -32,8 +32,8 @@ static inline bool tsr_flow_is_stationary(enum tsr_dataflow f) {
   return f == TSR_FLOW_WS || f == TSR_FLOW_IS || f == TSR_FLOW_RS;
 }
 
-/* Work of a tile for a lone request: groups products of m x n x k, m of `lines` rows of results,
- * k of k_lines rows of the filter (0: a matmul); it completes its sums or not. */
+/* Work of a tile for a lone request: groups products of m x n x k, m of `lines` rows of
+ * results, k of k_lines rows of the filter (0: a matmul); it completes its sums or not. */
 struct tsr_tile_work {
   uint64_t m, n, k, groups, lines, k_lines;
   bool last;
@@ -186,8 +186,8 @@ bool tsr_shape_equal(const struct tsr_shape *x, const struct tsr_shape *y);
 /* Products of axis sizes. */
 uint64_t tsr_shape_m(const struct tsr_shape *s);
 uint64_t tsr_shape_k(const struct tsr_shape *s);
-/* Rows of results that a tile holds: of a convolution whole ones, of one row or of a matmul each
- * result is one. */
+/* Rows of results that a tile holds: of a convolution whole ones, of one row or of a matmul
+ * each result is one. */
 static inline uint64_t tsr_tile_lines(const uint64_t tile[TSR_AXIS_COUNT]) {
   uint64_t rows = tile[TSR_AXIS_B] * tile[TSR_AXIS_OH];
   return rows > 1 ? rows : tile[TSR_AXIS_OW];

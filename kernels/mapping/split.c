@@ -8,8 +8,7 @@ const char *const tsr_split_names[] = {"auto", "batch", "heads", "m", "n", "k", 
 /* A share is a whole number of array widths where the axis lies along the array. */
 static uint64_t grain(const struct tsr_target *t, enum tsr_isa_axis x) {
   bool rows_are_m = t->flow == TSR_FLOW_OS || t->flow == TSR_FLOW_DOT;
-  if (t->flow == TSR_FLOW_RS)
-    return x == TSR_AXIS_N ? t->rows : x == TSR_AXIS_OW ? t->cols : 1;
+  if (t->flow == TSR_FLOW_RS) return x == TSR_AXIS_N ? t->rows : x == TSR_AXIS_OW ? t->cols : 1;
   if (x == TSR_AXIS_N) return t->flow == TSR_FLOW_IS ? 1 : t->cols;
   if (x == TSR_AXIS_OW) return rows_are_m ? t->rows : t->flow == TSR_FLOW_IS ? t->cols : 1;
   if (x == TSR_AXIS_C) return rows_are_m ? t->depth * t->rate : t->rows * t->rate;

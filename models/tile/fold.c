@@ -58,8 +58,8 @@ static uint64_t extent(const struct tsri_array *x, const struct tsr_mm_req *q,
 }
 
 /* Elements of dimension `dim` along a side of `n` elements: of lines whole filters. */
-static uint64_t side(const struct tsri_array *x, const struct tsr_mm_req *q,
-                     enum tsri_dim dim, uint64_t n) {
+static uint64_t side(const struct tsri_array *x, const struct tsr_mm_req *q, enum tsri_dim dim,
+                     uint64_t n) {
   uint64_t taps = tsri_k_lines(q);
   if (x->flow->lines) return dim == TSRI_N && n > taps ? n / taps * taps : n;
   return dim == TSRI_K ? n * q->rate : n;

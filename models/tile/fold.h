@@ -24,12 +24,12 @@ struct tsri_flow {
   enum tsri_dim rows, cols, stream; /* what lies along the array, what streams */
   bool stationary;                  /* an operand is loaded before the stream */
   enum tsri_operand held, streamed; /* of a stationary flow */
-  bool lines; /* row stationary: dimensions are those of lines, below */
+  bool lines;                       /* row stationary: dimensions are those of lines, below */
 };
 /* Row stationary (SRC:eyeriss): an element holds a row of a filter and makes with it a row of
- * results' share, which adds up along the rows of the filter.  TSRI_N counts filters times their
- * rows, whole filters in a fold; TSRI_M rows of results; TSRI_K what an element multiplies: a row
- * of results times a row of the filter. */
+ * results' share, which adds up along the rows of the filter.  TSRI_N counts filters times
+ * their rows, whole filters in a fold; TSRI_M rows of results; TSRI_K what an element
+ * multiplies: a row of results times a row of the filter. */
 enum { TSRI_OS, TSRI_WS, TSRI_IS, TSRI_RS, TSRI_FLOWS };
 extern const struct tsri_flow tsri_flows[TSRI_FLOWS];
 

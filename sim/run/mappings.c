@@ -1,5 +1,6 @@
 /* Mappings that are not the template's: from a file, or searched for (kernels/cost/search.h)
  * and confirmed by the event model. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "kernels/cost/search.h"
@@ -34,11 +35,39 @@ static enum tsr_status apply(struct tsr_run_plan *p, struct tsr_run_layer_plan *
   return TSR_OK;
 }
 
+/* Tiles of queries and keys; the division among cores stays. */
+static enum tsr_status apply_attention(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                                       struct tsr_err *err) {
+  const uint64_t size[2] = {l->op->m, l->op->n};
+  struct tsr_attention_tiles t;
+  const struct tsr_pos *pos;
+  struct tsr_lower_at at;
+  bool found;
+  enum tsr_status st =
+      tsr_mapping_file_attention(p->mappings, l->op->name, size, &t, &found, &pos, err);
+  if (st || !found) return st;
+  tsri_op_at(p, l, &at);
+  if (tsr_lower_attention_tiles(l->op, &at, t.m, t.n, t.resident, &l->cut)) return TSR_OK;
+  st = tsr_err_at(err, TSR_INPUT, pos,
+                  "tiles of %" PRIu64 " queries and %" PRIu64
+                  " keys%s do not fit the scratchpads; expected smaller ones",
+                  t.m, t.n, t.resident ? ", all of a head resident," : "");
+  tsr_err_hint(err, "the entry is that of layer '%s'", l->op->name);
+  return st;
+}
+
+static bool is_attention(const struct tsr_run_layer_plan *l) {
+  return l->op->kind == TSR_OP_ATTENTION;
+}
+
 enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
   if (!p->mappings) return TSR_OK;
-  for (size_t i = 0; !st && i < p->n_layers; i++)
-    if (tsri_is_product(p->layers[i].op)) st = apply(p, &p->layers[i], err);
+  for (size_t i = 0; !st && i < p->n_layers; i++) {
+    struct tsr_run_layer_plan *l = &p->layers[i];
+    if (tsri_is_product(l->op)) st = apply(p, l, err);
+    if (is_attention(l)) st = apply_attention(p, l, err);
+  }
   if (!st) st = tsr_mapping_file_used(p->mappings, err);
   return st;
 }
@@ -49,6 +78,11 @@ enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_
   for (size_t i = 0; i < p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_target t;
+    if (is_attention(l)) {
+      struct tsr_attention_tiles x = {.resident = l->cut.resident};
+      tsr_lower_attention_of(&l->cut, &x.m, &x.n);
+      tsr_mapping_write_attention(l->op->name, &x, out);
+    }
     if (!tsri_is_product(l->op)) continue;
     tsr_run_target(p, l, &t);
     tsr_mapping_write(l->op->name, &l->shape, &l->mapping, &l->split, &t, out);

@@ -103,11 +103,10 @@ static void rows_of_filters_fill_the_array_as_in_eyeriss(void **state) {
   static const struct {
     const char *conv;
     double active, folds, T, S;
-  } rows[] = {
-      {"op:conv:in_c=48,hw=27,out_c=128,window=5,pad=2", 135, 64 * 2, 27 * 240, 240},
-      {"op:conv:in_c=256,hw=13,out_c=384,window=3,pad=1", 156, 96, 13 * 768, 768},
-      {"op:conv:in_c=192,hw=13,out_c=192,window=3,pad=1", 156, 48, 13 * 576, 576},
-      {"op:conv:in_c=192,hw=13,out_c=128,window=3,pad=1", 156, 32, 13 * 576, 576}};
+  } rows[] = {{"op:conv:in_c=48,hw=27,out_c=128,window=5,pad=2", 135, 64 * 2, 27 * 240, 240},
+              {"op:conv:in_c=256,hw=13,out_c=384,window=3,pad=1", 156, 96, 13 * 768, 768},
+              {"op:conv:in_c=192,hw=13,out_c=192,window=3,pad=1", 156, 48, 13 * 576, 576},
+              {"op:conv:in_c=192,hw=13,out_c=128,window=3,pad=1", 156, 32, 13 * 576, 576}};
   static const char *const sets[] = {"tile.dataflow=rs", "tile.rows=12", "tile.cols=14", NULL};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     double active = run("systolic-32", rows[i].conv, sets, NULL,

@@ -17,6 +17,8 @@
 
 #define HEAD "version: 1\nlayers:\n  - layer: gemm0\n"
 #define CONV_HEAD "version: 1\nlayers:\n  - layer: conv\n"
+#define HEADS "version: 1\nlayers:\n  - layer: attention\n"
+static const char attention[] = "op:attention:heads=2,s=64,d=16";
 static const char conv[] = "op:conv:in_c=12,hw=10,out_c=8,window=3,pad=1";
 
 static const struct {
@@ -61,7 +63,7 @@ static const struct {
     {"gemm:64x96x128", "mesh-16", HEAD "    loops: []\n    cores: {n: 97}\n", "5:16",
      "as it has elements"},
     {"gemm:64x96x128", "systolic-32", "version: 1\nlayers:\n  - {layer: fc*, loops: []}\n",
-     "3:13", "no matmul or convolution fits 'fc*'"},
+     "3:13", "no matmul, convolution or attention fits 'fc*'"},
     {"gemm:64x96x128", "mesh-16", HEAD "    loops: []\n    cores: {n: 3}\n    chunk: {n: 48}\n",
      "6:16", "are 2 parts; expected the 3 of cores"},
     {"gemm:64x96x128", "mesh-16", HEAD "    loops: []\n    cores: {n: 3}\n    chunk: {q: 32}\n",
@@ -76,6 +78,16 @@ static const struct {
      "4:41", "a run of k"},
     {conv, "systolic-32", CONV_HEAD "    loops: [{axis: m, tile: 4}]\n", "4:20",
      "b, oh, ow, n, kh, kw or c"},
+    {attention, "systolic-32", HEADS "    loops: [{axis: n, tile: 65}]\n", "4:29",
+     "at most its 64 elements, got 65"},
+    {attention, "systolic-32", HEADS "    loops: [{axis: n, tile: 8}, {axis: m, tile: 8}]\n",
+     "4:40", "m (queries), then n (keys)"},
+    {attention, "systolic-32", HEADS "    loops: [{axis: k, tile: 8}]\n", "3:5",
+     "loops over m and n, resident, bypass alone"},
+    {attention, "systolic-32", HEADS "    loops: []\n    resident: [a]\n", "5:16",
+     "keys and values"},
+    {"op:attention:heads=1,s=4096,d=128", "systolic-32", HEADS "    loops: []\n", "4:12",
+     "tiles of 4096 queries and 4096 keys do not fit"},
 };
 
 static void mistakes_are_shown_where_they_are(void **state) {
@@ -322,8 +334,55 @@ static void the_analytic_model_is_near(void **state) {
   assert_true(n > 100 && 2 * close >= n && 20 * near >= 19 * n);
 }
 
+/* Tiles by hand: fewer keys at once take longer, results are the same bits, and what is written
+ * is read as it was. */
+static void an_attention_is_tiled_as_the_file_says(void **state) {
+  (void)state;
+  static const char small[] = HEADS "    loops: [{axis: m, tile: 16}, {axis: n, tile: 8}]\n";
+  static const char kept[] =
+      HEADS "    loops: [{axis: m, tile: 16}, {axis: n, tile: 8}]\n    resident: [b]\n";
+  static const char cycles[] = "SELECT cycles FROM v_runs",
+                    bytes[] = "SELECT dma_bytes FROM v_runs";
+  double took[3], moved[3];
+  for (int i = 0; i < 3; i++) {
+    struct tsr_err err = TSR_ERR_INIT;
+    struct ran r;
+    enum tsr_status st =
+        i ? ran_mapped(&r, "systolic-32", attention, NULL, i > 1 ? kept : small,
+                       TSR_NUMERICS_FULL, &err)
+          : ran_try(&r, "systolic-32", attention, NULL, TSR_NUMERICS_FULL, &err);
+    if (st) fail_msg("%s", err.n ? err.msg[0] : "no run");
+    took[i] = ran_number(&r, cycles);
+    moved[i] = ran_number(&r, bytes);
+    tsr_err_fini(&err);
+    ran_fini(&r);
+  }
+  const double q = 2 * 64 * 16 * 2; /* each of queries, keys, values, results */
+  assert_true(took[1] > took[0] && took[2] > took[0]);
+  assert_true(moved[0] == 4 * q && moved[2] == 4 * q);
+  assert_true(moved[1] == q + 4 * 2 * q + q); /* keys and values for each of four tiles */
+
+  const struct tsr_run_options o = {
+      .arch = "systolic-32", .workload = attention, .mapping = "m.yaml", .mapping_text = kept};
+  struct tsr_str once = TSR_STR_INIT, again = TSR_STR_INIT;
+  struct tsr_run_plan p;
+  assert_int_equal(tsr_run_plan_make(&o, &p, NULL), TSR_OK);
+  assert_int_equal(tsr_run_mappings_write(&p, &once, NULL), TSR_OK);
+  tsr_run_plan_fini(&p);
+  struct tsr_run_options from = o;
+  from.mapping_text = once.p;
+  assert_int_equal(tsr_run_plan_make(&from, &p, NULL), TSR_OK);
+  assert_int_equal(tsr_run_mappings_write(&p, &again, NULL), TSR_OK);
+  tsr_run_plan_fini(&p);
+  assert_string_equal(once.p, again.p);
+  assert_non_null(strstr(once.p, "resident: [b]"));
+  tsr_str_fini(&once);
+  tsr_str_fini(&again);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(an_attention_is_tiled_as_the_file_says),
       cmocka_unit_test(mistakes_are_shown_where_they_are),
       cmocka_unit_test(values_hold_under_any_mapping),
       cmocka_unit_test(what_is_written_is_read),
