@@ -7,8 +7,9 @@
  * the same is not walked on: times move by as many as are left but the last.  So it costs some
  * tens of tiles, however many there are.
  *
- * What it leaves out: bank and port conflicts of scratchpads, bursts that two engines
- * interleave, other layers, links that several cores share.
+ * Of several cores it knows what slices and links pass for all of them, and the sums of a k
+ * that they divide.  What it leaves out: bank and port conflicts of scratchpads, the order of
+ * bursts, other layers.
  *
  * Units: core cycles, bytes.  Ownership: plain values. */
 #ifndef TSR_KERNELS_COST_COST_H
