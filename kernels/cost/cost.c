@@ -24,7 +24,7 @@ struct kind {
 struct times {
   double load, store, tile, stream_end, last_fold, vector;
   double from[STORES], to[STORES]; /* the latest stores, in turn */
-  double slot[3][SLOTS_MAX];       /* buffers of a, b, c: free */
+  double slot[3][SLOTS_MAX];       /* when buffers of a, b, c were let go of, the latest last */
   double full[2];                  /* the present tiles of a and b are there */
   double read;                     /* the tile has read the latest operands */
   double done;                     /* the latest result is there */
@@ -49,7 +49,6 @@ struct walk {
                              the slices' ports */
   uint64_t cores;
   uint32_t level[3]; /* loops around the transfers */
-  uint64_t count[3]; /* transfers so far */
   uint64_t slots[3];
   bool opened; /* a result's buffer is not asked for yet */
   struct kind kind[KINDS];
@@ -171,6 +170,19 @@ static const struct kind *kind_of(struct walk *w, unsigned last) {
   return k;
 }
 
+/* ---- buffers ---- */
+
+/* When the buffer is free that the transfer `ahead` of the next one takes: the one of as many
+ * before as there are. */
+static double free_of(const struct walk *w, int x, uint64_t ahead) {
+  return w->s.t.slot[x][SLOTS_MAX - w->slots[x] + ahead];
+}
+
+static void let_go(struct times *s, int x, double at) {
+  memmove(&s->slot[x][0], &s->slot[x][1], (SLOTS_MAX - 1) * sizeof s->slot[x][0]);
+  s->slot[x][SLOTS_MAX - 1] = at;
+}
+
 /* ---- transfers ---- */
 
 /* When `work` of the memory that begins at `from` is done.  The memory serves both engines by
@@ -195,11 +207,16 @@ static double beside_stores(struct times *s, double from, double work, double cr
   return from + work;
 }
 
+/* By how much a load and a store take longer while both are at it. */
+static double crowd_of(const struct walk *w, int x) {
+  return fmax(fmax(w->use[x] + w->use[C], w->port[x] + w->port[C]), 1);
+}
+
 static void load(struct walk *w, int x, const struct kind *k) {
   struct times *s = &w->s.t;
-  double from = fmax(s->load, s->slot[x][w->count[x] % w->slots[x]]);
+  double from = fmax(s->load, free_of(w, x, 0));
   bool near = w->t->near[x]; /* it passes no memory */
-  double crowd = fmax(fmax(w->use[x] + w->use[C], w->port[x] + w->port[C]), 1);
+  double crowd = crowd_of(w, x);
   s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x], crowd);
   s->full[x] = s->load + (near ? 0 : w->latency[x]);
   if (!near) s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
@@ -218,6 +235,25 @@ static double store(struct walk *w, double ready, const struct kind *k) {
   s->sum[TSR_BOUND_MEMORY] += own;
   s->bytes += k->bytes[C] * w->seen[C];
   return s->store;
+}
+
+/* When there is a buffer for a result: the store that has it ends later by the loads that are
+ * still to come beside it, those for which there are buffers by then. */
+static double room_for_result(const struct walk *w, const struct kind *k) {
+  const struct times *s = &w->s.t;
+  if (w->m->promoted || w->t->near[C] || w->slots[C] > STORES) return free_of(w, C, 0);
+  struct times ahead;
+  double free = s->load;
+  uint32_t inner = w->level[A] > w->level[B] ? w->level[A] : w->level[B];
+  memcpy(ahead.from, s->from, sizeof s->from);
+  memcpy(ahead.to, s->to, sizeof s->to);
+  for (uint64_t j = 1; j < SLOTS_MAX; j++)
+    for (int x = B; x >= A; x--) {
+      if (w->level[x] != inner || w->t->near[x] || j >= w->slots[x]) continue;
+      double from = fmax(free, free_of(w, x, j));
+      free = beside_stores(&ahead, from, k->transfer[x], crowd_of(w, x));
+    }
+  return ahead.to[STORES - w->slots[C]];
 }
 
 /* ---- the product ---- */
@@ -241,7 +277,7 @@ static void product(struct walk *w, const struct kind *k) {
   double begin = fmax(streams ? loaded(w, k, from) : from, s->stream_end);
   double end = begin + k->busy;
   if (w->opened || w->m->promoted) { /* its first result wants a buffer */
-    double room = s->slot[C][w->count[C] % w->slots[C]];
+    double room = room_for_result(w, k);
     double first = streams ? begin + (double)t->rows : t->flow == TSR_FLOW_OS ? end : begin;
     if (room > first) end += room - first;
     w->opened = false;
@@ -257,7 +293,7 @@ static void product(struct walk *w, const struct kind *k) {
   double adding = k->elems * (w->m->scaled ? 2 : 1) / (double)tsr_max_u64(t->lanes, 1);
   s->vector = fmax(s->vector, s->done) + adding;
   s->sum[TSR_BOUND_VECTOR] += adding;
-  s->slot[C][w->count[C]++ % w->slots[C]] = s->vector;
+  let_go(s, C, s->vector);
   s->done = s->vector;
 }
 
@@ -272,7 +308,7 @@ static void close_result(struct walk *w, const struct kind *k) {
   }
   double end = store(w, ready, k);
   s->end = end + (w->t->near[C] ? 0 : w->latency[C]);
-  if (!w->m->promoted) s->slot[C][w->count[C]++ % w->slots[C]] = end;
+  if (!w->m->promoted) let_go(s, C, end);
 }
 
 /* ---- loops ---- */
@@ -347,7 +383,7 @@ static void walk_level(struct walk *w, uint32_t level, unsigned last) {
   else
     product(w, k);
   for (int x = A; x <= B; x++)
-    if (w->level[x] == level) w->s.t.slot[x][w->count[x]++ % w->slots[x]] = w->s.t.read;
+    if (w->level[x] == level) let_go(&w->s.t, x, w->s.t.read);
   if (c) close_result(w, k);
 }
 

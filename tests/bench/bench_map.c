@@ -1,5 +1,5 @@
 /* What searching for mappings gains: the zoo's networks on the presets where they fit, by
- * template and by the best found, against the roofline.  `bench_map [NETWORKS]`. */
+ * template and by the best found, against the roofline.  `bench_map [NETWORKS [PRESET]]`. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +52,7 @@ int main(int argc, char **argv) {
       const struct tsr_run_options o = {.arch = presets[a], .workload = tsr_zoo_name(w)};
       struct tsr_run_plan p;
       double before = 0, best = 0, roofline = 0, looked = 0, t0 = now_s();
+      if (argc > 2 && strcmp(argv[2], presets[a]) != 0) continue;
       if (tsr_run_plan_make(&o, &p, NULL)) continue; /* it does not fit */
       if (search(&p, &before, &best, &roofline, &looked) && before > 0)
         printf("%-14s %-24s %14.0f %14.0f %7.1f %7.2f %9.0f %7.1f\n", presets[a],
