@@ -29,7 +29,9 @@ struct times {
   double read;                     /* the tile has read the latest operands */
   double done;                     /* the latest result is there */
   double end;                      /* the latest store has ended */
+
   double sum[TSR_BOUND_COUNT_], bytes;
+  double moved[2]; /* by the load engine, by the store engine */
 };
 enum { N_TIMES = sizeof(struct times) / sizeof(double) };
 union state {
@@ -111,9 +113,10 @@ static void cut(const struct tsr_target *t, uint64_t *m, uint64_t *n, uint64_t *
 static double fold_of(const struct tsr_target *t, struct tsr_tile_work x) {
   if (t->flow == TSR_FLOW_RS) {
     uint64_t lines = tsr_min_u64(x.lines, t->cols);
+    uint64_t above = tsr_max_u64(t->rows / x.k_lines, 1), beside = t->cols / x.lines;
     x.m = x.m / x.lines * lines;
     x.lines = lines;
-    x.n = tsr_min_u64(x.n, tsr_max_u64(t->rows / x.k_lines, 1));
+    x.n = tsr_min_u64(x.n, above * tsr_max_u64(beside, 1));
   } else {
     uint64_t *side = t->flow == TSR_FLOW_IS ? &x.m : &x.n;
     *side = tsr_min_u64(*side, t->cols);
@@ -219,20 +222,24 @@ static void load(struct walk *w, int x, const struct kind *k) {
   double crowd = crowd_of(w, x);
   s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x], crowd);
   s->full[x] = s->load + (near ? 0 : w->latency[x]);
-  if (!near) s->sum[TSR_BOUND_MEMORY] += k->transfer[x];
+
+  s->moved[0] += k->transfer[x];
+
   s->bytes += k->bytes[x] * w->seen[x];
 }
 
 static double store(struct walk *w, double ready, const struct kind *k) {
   struct times *s = &w->s.t;
   double from = fmax(s->store, ready), own = k->transfer[C];
+
   s->store = from + own;
+  s->moved[1] += own;
   if (w->t->near[C]) return s->store;
   memmove(&s->from[0], &s->from[1], (STORES - 1) * sizeof s->from[0]);
   memmove(&s->to[0], &s->to[1], (STORES - 1) * sizeof s->to[0]);
   s->from[STORES - 1] = from;
   s->to[STORES - 1] = s->store;
-  s->sum[TSR_BOUND_MEMORY] += own;
+
   s->bytes += k->bytes[C] * w->seen[C];
   return s->store;
 }
@@ -603,6 +610,11 @@ void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
   *out = (struct tsr_cost){.cycles = fmax(w.s.t.end, w.s.t.done),
                            .dram_bytes = w.s.t.bytes * (double)w.cores};
   if (divides_k(split)) out->cycles += reduction(&w, s);
+
+  /* engines that crowd the memory share its time, others have one each */
+  double beside = fmax(crowd_of(&w, A), crowd_of(&w, B)) - 1;
+  double *moved = w.s.t.moved, *busy = &w.s.t.sum[TSR_BOUND_MEMORY];
+  *busy = fmax(moved[0], moved[1]) + beside * fmin(moved[0], moved[1]);
   for (int i = 0; i < TSR_BOUND_COUNT_; i++) {
     out->busy[i] = w.s.t.sum[i];
     if (out->busy[i] > out->busy[out->bound]) out->bound = (enum tsr_bound)i;

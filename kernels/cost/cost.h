@@ -23,9 +23,10 @@ extern const char *const tsr_bound_names[]; /* tile memory vector NULL */
 
 struct tsr_cost {
   double cycles;
-  double busy[TSR_BOUND_COUNT_]; /* cycles of the tile, of the DRAM, of the vector unit */
-  double dram_bytes;             /* of all cores */
-  enum tsr_bound bound;          /* the largest of busy */
+  double
+      busy[TSR_BOUND_COUNT_]; /* cycles of the tile, of what moves data, of the vector unit */
+  double dram_bytes;          /* of all cores */
+  enum tsr_bound bound;       /* the largest of busy */
 };
 
 /* A layer divided among cores as `split` says (NULL: one), its largest part mapped by m. */

@@ -121,9 +121,13 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
   const struct tsr_node *past = st ? NULL : tsr_config_tree_get(root, "bypass");
   f->residency.weights_bypass = past && past->text && !strcmp(past->text, "weights");
   if (past && !f->residency.weights_bypass)
-    st = wrong(err, past, "what bypasses in all layers", "weights");
+    st = wrong(err, past, "what bypasses the last-level buffer in all layers",
+               "the word weights (of one layer: a list in its entry)");
   f->layers = tsr_config_tree_get(root, "layers");
-  if (!st && !f->layers) st = wrong(err, root, "no layers", "layers: with an entry for some");
+  static const struct tsr_node none = {.kind = TSR_NODE_SEQ};
+  if (!f->layers && (kept || past)) f->layers = &none;
+  if (!st && !f->layers)
+    st = wrong(err, root, "no layers", "layers: with an entry for some, keep or bypass");
   if (!st) st = check_kind(f->layers, TSR_NODE_SEQ, "layers", err);
   for (size_t i = 0; !st && i < f->layers->n; i++) {
     const struct tsr_node *e = f->layers->items[i];

@@ -4,7 +4,7 @@
  *   keep: 2MiB                      # optional: of scratchpad a, for results that stay there
  *                                   # until their last reader is through
  *   bypass: weights                 # optional: they take no place in a last-level buffer
- *   layers:
+ *   layers:                         # optional beside keep or bypass
  *     - layer: "layers.*.ffn1"      # names, `*` any, `?` one; the first entry that fits
  *       dataflow: ws                # of the machine's tile
  *       cores: {n: 4}               # optional: what cores divide, into how many parts
@@ -19,6 +19,9 @@
  *       resident: [b]               # that are loaded once
  *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
  *       levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
+ *
+ * With keep, chains of layers whose intermediates do not fit are cut into parts, layers of
+ * their own: NAME.part0, NAME.part1, …; entries are of those (`NAME.part*`).
  *
  * An attention has loops over m (queries) and n (keys), in this order, and resident: [b] where
  * keys and values of a head stay.

@@ -57,11 +57,18 @@ static uint64_t extent(const struct tsri_array *x, const struct tsr_mm_req *q,
   return q->m / tsri_lines(q) * tsri_k_line(q);
 }
 
-/* Elements of dimension `dim` along a side of `n` elements: of lines whole filters. */
+/* Of lines: whole filters, above each other as often as they fit, and such columns of filters
+ * side by side where all rows of results leave room for more than one. */
+static uint64_t filter_rows(const struct tsri_array *x, const struct tsr_mm_req *q) {
+  uint64_t taps = tsri_k_lines(q), lines = tsri_lines(q);
+  uint64_t above = x->rows > taps ? x->rows / taps * taps : x->rows;
+  return above * tsr_max_u64(x->cols / tsr_max_u64(lines, 1), 1);
+}
+
+/* Elements of dimension `dim` along a side of `n` elements. */
 static uint64_t side(const struct tsri_array *x, const struct tsr_mm_req *q, enum tsri_dim dim,
                      uint64_t n) {
-  uint64_t taps = tsri_k_lines(q);
-  if (x->flow->lines) return dim == TSRI_N && n > taps ? n / taps * taps : n;
+  if (x->flow->lines) return dim == TSRI_N ? filter_rows(x, q) : n;
   return dim == TSRI_K ? n * q->rate : n;
 }
 

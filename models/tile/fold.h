@@ -28,7 +28,8 @@ struct tsri_flow {
 };
 /* Row stationary (SRC:eyeriss): an element holds a row of a filter and makes with it a row of
  * results' share, which adds up along the rows of the filter.  TSRI_N counts filters times
- * their rows, whole filters in a fold; TSRI_M rows of results; TSRI_K what an element
+ * their rows, whole filters in a fold, more than the array has rows where
+ * several columns of them stand side by side; TSRI_M rows of results; TSRI_K what an element
  * multiplies: a row of results times a row of the filter. */
 enum { TSRI_OS, TSRI_WS, TSRI_IS, TSRI_RS, TSRI_FLOWS };
 extern const struct tsri_flow tsri_flows[TSRI_FLOWS];

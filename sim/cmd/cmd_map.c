@@ -48,7 +48,8 @@ struct table {
   size_t *row_of;                      /* of each layer, SIZE_MAX: none; owned */
   uint64_t before_cycles, best_cycles; /* of all layers */
   double roofline;
-  size_t others; /* layers that have no mapping */
+  size_t others;                         /* layers that have no mapping */
+  struct tsr_run_measured before, after; /* the whole, where layers alone do not tell */
 };
 
 static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint64_t seed,
@@ -78,8 +79,9 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
   }
   tsr_progress("layers mapped", 0, 0);
   if (!st && !t->n)
-    st = tsr_err_set(&ctx->err, TSR_INPUT,
-                     "%s has no matmul and no convolution; expected one to map", p->name);
+    st =
+        tsr_err_set(&ctx->err, TSR_INPUT,
+                    "%s has no matmul, convolution or attention; expected one to map", p->name);
   for (size_t i = 0; !st && i < t->n; i++) {
     const struct row *r = &t->row[i];
     t->before_cycles += r->times * r->found.before_cycles;
@@ -89,9 +91,14 @@ static enum tsr_status search(struct cmd_ctx *ctx, struct tsr_run_plan *p, uint6
   return st;
 }
 
-static void assign(struct tsr_run_plan *p, const struct table *t) {
+static enum tsr_status assign(struct tsr_run_plan *p, struct table *t, struct tsr_err *err) {
+  struct tsr_run_way *best = tsr_mem_array(p->n_layers + 1, sizeof *best);
+  if (!best) return tsr_err_nomem(err);
   for (size_t i = 0; i < p->n_layers; i++)
-    if (t->row_of[i] != SIZE_MAX) p->layers[i].mapping = t->row[t->row_of[i]].found.best;
+    if (t->row_of[i] != SIZE_MAX) best[i] = t->row[t->row_of[i]].found.best;
+  enum tsr_status st = tsr_run_take(p, best, &t->before, &t->after, err);
+  tsr_mem_free(best);
+  return st;
 }
 
 static double less(uint64_t before, uint64_t after) {
@@ -123,7 +130,12 @@ static void print_text(const struct tsr_run_plan *p, const struct table *t,
                p->name, p->machine->name, t->before_cycles, t->best_cycles,
                less(t->before_cycles, t->best_cycles), (double)t->best_cycles / t->roofline,
                t->roofline);
-  if (t->others) tsr_str_addf(out, "; %zu layers that are no product are left out", t->others);
+  if (t->others) tsr_str_addf(out, "; %zu layers that are neither are left out", t->others);
+  if (t->before.cycles)
+    tsr_str_addf(out, "\nall layers as they run: %" PRIu64 " cycles before, %" PRIu64 " %s",
+                 t->before.cycles, t->after.cycles,
+                 t->after.cycles < t->before.cycles ? "by these"
+                                                    : "by the ones before, which are kept");
   tsr_str_add(out, "\n");
 }
 
@@ -131,8 +143,13 @@ static void print_json(const struct tsr_run_plan *p, const struct table *t,
                        struct tsr_str *out) {
   tsr_str_addf(out,
                "{\"before_cycles\": %" PRIu64 ", \"best_cycles\": %" PRIu64
-               ", \"roofline_cycles\": %.0f, \"left_out\": %zu, \"layers\": [",
+               ", \"roofline_cycles\": %.0f, \"left_out\": %zu, ",
                t->before_cycles, t->best_cycles, t->roofline, t->others);
+  if (t->before.cycles)
+    tsr_str_addf(out,
+                 "\"whole_before_cycles\": %" PRIu64 ", \"whole_best_cycles\": %" PRIu64 ", ",
+                 t->before.cycles, t->after.cycles);
+  tsr_str_add(out, "\"layers\": [");
   for (size_t i = 0; i < t->n; i++) {
     const struct row *r = &t->row[i];
     const struct tsr_run_layer_plan *l = &p->layers[r->layer];
@@ -164,7 +181,9 @@ CMD(map) {
       .parser = parse_map,
       .doc =
           "Searches mappings of a workload's matmuls and convolutions: by the analytic model, "
-          "the ten best confirmed in the event model. Never slower than the mapping before."};
+          "the ten best confirmed in the event model; and tiles of attentions, by events. "
+          "Never "
+          "slower than the mapping before."};
   struct map_args a = {.seed = 1};
   struct tsr_run_options o = {0};
   struct tsr_run_plan p = {0};
@@ -176,8 +195,8 @@ CMD(map) {
   enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, inputs, 3) : TSR_OK;
   if (!st) st = tsr_run_plan_make(&o, &p, &ctx->err);
   if (!st) st = search(ctx, &p, a.seed, &t);
+  if (!st) st = assign(&p, &t, &ctx->err);
   if (!st) {
-    assign(&p, &t);
     (ctx->json ? print_json : print_text)(&p, &t, &out);
     st = out.failed ? tsr_err_nomem(&ctx->err) : TSR_OK;
   }

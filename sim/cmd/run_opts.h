@@ -27,7 +27,8 @@ struct cmd_run_opts {
        'm',                                                                                 \
        "F|best",                                                                            \
        0,                                                                                   \
-       "mappings of matmuls and convolutions: a file, or searched for as by map",           \
+       "mappings: a file, or searched for as by map, and what stays on the chip as by "     \
+       "--keep auto",                                                                       \
        -1},                                                                                 \
       {"keep",                                                                              \
        'k',                                                                                 \

@@ -49,12 +49,16 @@ static void free_segment(struct tsri_segment *s) {
 void tsr_values_drop(struct tsr_values *v, uint64_t base) {
   size_t n = 0;
   for (size_t i = 0; i < v->n_segments; i++) {
-    if (v->segment[i].base == base)
+    if (v->segment[i].base == base && v->segment[i].owner == v->owner)
       free_segment(&v->segment[i]);
     else
       v->segment[n++] = v->segment[i];
   }
   v->n_segments = n;
+}
+
+void tsr_values_of(struct tsr_values *v, size_t job) {
+  v->owner = job;
 }
 
 void tsri_values_start(struct tsr_values *v, uint32_t core) {
@@ -91,7 +95,7 @@ enum tsr_status tsr_values_tensor(struct tsr_values *v, uint64_t base, uint64_t 
   if (!tsr_mem_grow((void **)&v->segment, &v->cap_segments, v->n_segments + 1,
                     sizeof *v->segment))
     return tsr_err_nomem(err);
-  struct tsri_segment s = {.base = base, .bytes = {.n = bytes}};
+  struct tsri_segment s = {.base = base, .owner = v->owner, .bytes = {.n = bytes}};
   s.bytes.data = tsr_mem_alloc(tsr_max_u64(bytes, 1));
   s.bytes.written = written ? NULL : tsr_mem_alloc(tsr_max_u64(bytes, 1));
   if (!s.bytes.data || (!written && !s.bytes.written)) {
@@ -105,16 +109,17 @@ enum tsr_status tsr_values_tensor(struct tsr_values *v, uint64_t base, uint64_t 
   return TSR_OK;
 }
 
-static struct tsri_segment *segment_at(const struct tsr_values *v, uint64_t addr) {
+static struct tsri_segment *segment_at(const struct tsr_values *v, size_t owner,
+                                       uint64_t addr) {
   for (size_t i = v->n_segments; i-- > 0;)
-    if (v->segment[i].base <= addr)
+    if (v->segment[i].base <= addr && v->segment[i].owner == owner)
       return addr - v->segment[i].base < v->segment[i].bytes.n ? &v->segment[i] : NULL;
   return NULL;
 }
 
 enum tsr_status tsr_values_keep(struct tsr_values *v, uint64_t base, uint32_t elem_bytes,
                                 uint32_t from_bytes, uint8_t **kept, struct tsr_err *err) {
-  struct tsri_segment *s = segment_at(v, base);
+  struct tsri_segment *s = segment_at(v, v->owner, base);
   TSR_CHECK(s && s->base == base && !s->kept);
   s->kept = tsr_mem_array(s->bytes.n / elem_bytes, from_bytes);
   if (!s->kept) return tsr_err_nomem(err);
@@ -138,7 +143,7 @@ void tsri_bytes_mark(struct tsri_bytes *b, uint64_t at, uint64_t n) {
 }
 
 bool tsr_values_missing(const struct tsr_values *v, uint64_t base, uint64_t *byte) {
-  const struct tsri_segment *s = segment_at(v, base);
+  const struct tsri_segment *s = segment_at(v, v->owner, base);
   TSR_CHECK(s && s->base == base);
   return !tsri_bytes_written(&s->bytes, 0, s->bytes.n, byte);
 }
@@ -339,7 +344,8 @@ static enum tsr_status run(struct transfer *t, uint64_t addr, uint64_t n, uint64
   struct tsri_flight *f = t->f;
   struct tsr_values *v = f->unit->core->e->values;
   uint32_t elem = t->o->box.elem_bytes, local_elem = t->o->elem;
-  struct tsri_segment *s = segment_at(v, addr);
+  const struct tsri_core *core = f->unit->core;
+  struct tsri_segment *s = segment_at(v, (size_t)(core->job - core->e->job), addr);
   uint64_t last = addr + (n - 1) * step + elem, hole;
   if (!s || last - s->base > s->bytes.n)
     return tsri_values_wrong(

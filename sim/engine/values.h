@@ -21,6 +21,9 @@ enum tsr_status tsr_values_create(const struct tsr_machine *m, struct tsr_values
                                   struct tsr_err *err);
 void tsr_values_destroy(struct tsr_values *v);
 
+/* What follows is of this job (the first, to begin with): each sees its own tensors alone, so
+ * that those of two that run side by side may lie at the same addresses. */
+void tsr_values_of(struct tsr_values *v, size_t job);
 /* A tensor of the DRAM image, zero-filled; `written`: its bytes count as written.
  * Tensors must not overlap.  *data (may be NULL): its bytes, borrowed until
  * tsr_values_drop. */

@@ -14,6 +14,7 @@ struct tsri_bytes {        /* of a tensor or a scratchpad */
 
 struct tsri_segment {
   uint64_t base;
+  size_t owner; /* the job that sees it */
   struct tsri_bytes bytes;
   uint8_t *kept; /* codes that stores converted; NULL: not kept */
   uint32_t elem_bytes, from_bytes;
@@ -50,6 +51,7 @@ enum { TSRI_UNITS_MAX = 16, TSRI_FORMATS_MAX = 64 };
 struct tsr_values {
   const struct tsr_machine *machine;
   struct tsri_segment *segment; /* ascending by base */
+  size_t owner;                 /* of what is asked for from outside */
   size_t n_segments, cap_segments;
   struct tsri_scratch *scratch; /* by core */
   struct tsr_format format[TSRI_FORMATS_MAX];

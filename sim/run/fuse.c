@@ -25,6 +25,7 @@ struct chain {
 struct fusing {
   const struct tsr_machine *m;
   uint64_t keep_bytes;
+  const struct tsr_mapping_file *mappings; /* NULL: none */
   struct tsr_graph *g;
   size_t *user; /* the only reader of a result; SIZE_MAX: none or several */
   struct chain *chain;
@@ -68,6 +69,8 @@ static size_t next_of(const struct fusing *f, size_t i) {
   const struct tsr_op *op = &f->g->ops[i];
   size_t user = f->user[i], from;
   if (user == SIZE_MAX || f->of[user] != SIZE_MAX) return SIZE_MAX;
+  if (f->mappings && tsr_mapping_file_bypass(f->mappings, op->name) & 1u << TSR_BUF_C)
+    return SIZE_MAX; /* it is not to stay */
   const struct tsr_op *next = &f->g->ops[user];
   if (!is_link(next) || next->m != op->m || next->count != op->count) return SIZE_MAX;
   if (!tsr_op_source(next, 0, &from) || from != i) return SIZE_MAX;
@@ -217,9 +220,10 @@ static bool rewrite(struct fusing *f) {
   return true;
 }
 
-enum tsr_status tsri_fuse(const struct tsr_machine *m, uint64_t keep_bytes, struct tsr_graph *g,
+enum tsr_status tsri_fuse(const struct tsr_run_plan *p, struct tsr_graph *g,
                           struct tsr_err *err) {
-  struct fusing f = {.m = m, .keep_bytes = keep_bytes, .g = g};
+  struct fusing f = {
+      .m = p->machine, .keep_bytes = p->residency.keep_bytes, .mappings = p->mappings, .g = g};
   f.user = tsr_arena_array(g->arena, g->n_ops + 1, sizeof *f.user);
   f.of = tsr_arena_array(g->arena, g->n_ops + 1, sizeof *f.of);
   f.at = tsr_arena_array(g->arena, g->n_ops + 1, sizeof *f.at);

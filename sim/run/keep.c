@@ -117,6 +117,7 @@ static void put_all(struct keeping *k) {
     k->put[at] = b;
     k->n_put++;
     p->layers[k->list[i].layer].kept = TSR_ADDR_NEAR + from + b.at;
+    k->p->n_kept++;
   }
 }
 
@@ -215,5 +216,14 @@ enum tsr_status tsri_keep(struct tsr_run_plan *p, struct tsr_err *err) {
     if (p->mappings) l->bypass = tsr_mapping_file_bypass(p->mappings, l->op->name);
     if (p->residency.weights_bypass && tsr_op_b_is_weight(l->op)) l->bypass |= 1u << TSR_BUF_B;
   }
-  return p->residency.keep_bytes ? keep_all(p, err) : TSR_OK;
+  if (!p->residency.keep_bytes) return TSR_OK;
+  enum tsr_status st = keep_all(p, err);
+  char size[48];
+  if (!st && !p->n_kept)
+    tsr_err_warn(
+        err, NULL,
+        "keep: nothing stays in the %s of scratchpad a: no result that fits is read as "
+        "it is by all its readers",
+        tsr_quantity_print(p->residency.keep_bytes, TSR_UNIT_BYTES, size));
+  return st;
 }

@@ -69,6 +69,12 @@ enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err) 
     if (is_attention(l)) st = apply_attention(p, l, err);
   }
   if (!st) st = tsr_mapping_file_used(p->mappings, err);
+  for (size_t i = 0; st && i < p->n_layers; i++) {
+    if (!p->layers[i].op->part.of) continue;
+    tsr_err_hint(err, "keep cuts chains into parts; theirs are layers such as '%s'",
+                 p->layers[i].op->name);
+    break;
+  }
   return st;
 }
 
@@ -93,7 +99,7 @@ enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_
 /* ---- by the event model ---- */
 
 struct result {
-  uint64_t cycles, dram_bytes;
+  uint64_t cycles, dram_bytes, events;
 };
 
 static enum tsr_status on_end(void *arg, size_t job, const struct tsr_layer_result *r,
@@ -101,7 +107,7 @@ static enum tsr_status on_end(void *arg, size_t job, const struct tsr_layer_resu
   struct result *out = arg;
   (void)job;
   (void)err;
-  *out = (struct result){r->cycles, r->dram_read_bytes + r->dram_write_bytes};
+  *out = (struct result){r->cycles, r->dram_read_bytes + r->dram_write_bytes, r->events};
   return TSR_OK;
 }
 
@@ -130,23 +136,73 @@ static enum tsr_status simulate(const struct tsr_run_plan *p, size_t layer, stru
   return st;
 }
 
+/* ---- attention ---- */
+
+/* Tiles of an attention by trying them: powers of two that fit, the largest first, as long as
+ * simulating them takes no more than so many events; what there is stays unless one is faster.
+ */
+enum { TRY_EVENTS = 4000000, TRY_QUERIES = 512, TRY_KEYS = 512, TRY_LEAST = 16 };
+
+static enum tsr_status search_tiles(struct tsr_run_plan *p, size_t layer,
+                                    struct tsr_run_found *out, struct tsr_err *err) {
+  struct tsr_run_layer_plan *l = &p->layers[layer];
+  const struct tsr_lower_cut start = l->cut;
+  struct tsr_lower_at at;
+  struct result r = {0, 0, 0};
+  uint64_t events = 0;
+  enum tsr_status st = simulate(p, layer, &r, err);
+  out->before_cycles = out->best_cycles = r.cycles;
+  out->before_bytes = out->best_bytes = r.dram_bytes;
+  out->best.cut = start;
+  tsri_op_at(p, l, &at);
+  for (uint64_t m = TRY_QUERIES; !st && m >= TRY_LEAST; m /= 2)
+    for (uint64_t n = TRY_KEYS; !st && n >= TRY_LEAST; n /= 2)
+      for (int resident = 1; !st && resident >= 0; resident--) {
+        uint64_t tm = tsr_min_u64(m, l->op->m), tn = tsr_min_u64(n, l->op->n);
+        if ((m > tm && m / 2 >= l->op->m) || (n > tn && n / 2 >= l->op->n)) continue;
+        if (events > TRY_EVENTS) break;
+        if (!tsr_lower_attention_tiles(l->op, &at, tm, tn, resident, &l->cut)) continue;
+        st = simulate(p, layer, &r, err);
+        events += r.events;
+        out->evaluated++;
+        if (st || r.cycles > out->best_cycles ||
+            (r.cycles == out->best_cycles && r.dram_bytes >= out->best_bytes))
+          continue;
+        out->best_cycles = r.cycles;
+        out->best_bytes = r.dram_bytes;
+        out->best.cut = l->cut;
+      }
+  l->cut = start;
+  return st;
+}
+
+static bool same_attention(const struct tsr_run_layer_plan *x,
+                           const struct tsr_run_layer_plan *y) {
+  const struct tsr_op *a = x->op, *b = y->op;
+  return is_attention(x) && a->m == b->m && a->n == b->n && a->k == b->k &&
+         a->count == b->count && !memcmp(&a->attr, &b->attr, sizeof a->attr) && x->a == y->a &&
+         x->b == y->b && x->out == y->out && x->n_cores == y->n_cores &&
+         !memcmp(x->near, y->near, sizeof x->near);
+}
+
 /* ---- searched for ---- */
 
 enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t seed,
                                struct tsr_run_found *out, struct tsr_err *err) {
   struct tsr_run_layer_plan *l = &p->layers[layer];
   const struct tsr_mapping start = l->mapping;
-  struct tsr_search *s = tsr_mem_alloc(sizeof *s);
   struct tsr_target t;
-  struct result r = {0, 0};
+  struct result r = {0, 0, 0};
   *out = (struct tsr_run_found){0};
+  if (is_attention(l)) return search_tiles(p, layer, out, err);
+  struct tsr_search *s = tsr_mem_alloc(sizeof *s);
   if (!s) return tsr_err_nomem(err);
   tsr_run_target(p, l, &t);
   enum tsr_status st = tsr_search_mappings(&l->shape, &l->split, &t, &start, seed, s, err);
   if (!st) st = simulate(p, layer, &r, err);
   out->before_cycles = out->best_cycles = r.cycles;
   out->before_bytes = out->best_bytes = r.dram_bytes;
-  out->best = start;
+  out->best.mapping = start;
   out->evaluated = st ? 0 : s->evaluated;
   out->whole = !st && s->whole;
   for (size_t i = 0; !st && i < s->n; i++) {
@@ -160,7 +216,7 @@ enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t se
       continue;
     out->best_cycles = r.cycles;
     out->best_bytes = r.dram_bytes;
-    out->best = l->mapping;
+    out->best.mapping = l->mapping;
   }
   l->mapping = start;
   out->n_sample = st ? 0 : s->n_sample;
@@ -174,7 +230,7 @@ enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
                                  struct tsr_err *err) {
   struct tsr_run_layer_plan *l = &p->layers[layer];
   const struct tsr_mapping own = l->mapping;
-  struct result r = {0, 0};
+  struct result r = {0, 0, 0};
   l->mapping = *m;
   enum tsr_status st = simulate(p, layer, &r, err);
   l->mapping = own;
@@ -197,6 +253,7 @@ static bool same_division(const struct tsr_split *x, const struct tsr_split *y) 
 }
 
 static bool is_twin(const struct tsr_run_layer_plan *x, const struct tsr_run_layer_plan *y) {
+  if (is_attention(y)) return same_attention(x, y);
   return tsri_is_product(x->op) && x->first_core == y->first_core && x->n_cores == y->n_cores &&
          same_division(&x->split, &y->split) && same_mapping(&x->mapping, &y->mapping) &&
          tsri_same_work(x, y);
@@ -206,15 +263,44 @@ void tsr_run_twins(const struct tsr_run_plan *p, size_t *twin) {
   for (size_t i = 0; i < p->n_layers; i++) {
     twin[i] = 0;
     while (twin[i] < i && !is_twin(&p->layers[twin[i]], &p->layers[i])) twin[i]++;
-    if (!tsri_is_product(p->layers[i].op)) twin[i] = SIZE_MAX;
+    if (!tsr_run_is_mapped(&p->layers[i])) twin[i] = SIZE_MAX;
   }
 }
 
-enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
-                                   struct tsr_err *err) {
-  if (!o->mapping || strcmp(o->mapping, TSR_RUN_MAPPING_BEST) != 0) return TSR_OK;
-  if (o->mapping_text) return TSR_OK; /* a stored run's, read already */
-  struct tsr_str text = TSR_STR_INIT;
+static void exchange(struct tsr_run_plan *p, struct tsr_run_way *w) {
+  for (size_t i = 0; i < p->n_layers; i++) {
+    const struct tsr_run_way own = {p->layers[i].mapping, p->layers[i].cut};
+    p->layers[i].mapping = w[i].mapping;
+    p->layers[i].cut = w[i].cut;
+    w[i] = own;
+  }
+}
+
+enum tsr_status tsr_run_take(struct tsr_run_plan *p, const struct tsr_run_way *best,
+                             struct tsr_run_measured *before, struct tsr_run_measured *after,
+                             struct tsr_err *err) {
+  bool alone = p->machine->cores == 1 && p->machine->llb < 0 && p->machine->noc < 0;
+  struct tsr_run_way *w = tsr_mem_array(p->n_layers + 1, sizeof *w);
+  *before = *after = (struct tsr_run_measured){0, 0};
+  if (!w) return tsr_err_nomem(err);
+  for (size_t i = 0; i < p->n_layers; i++) {
+    const struct tsr_run_layer_plan *l = &p->layers[i];
+    w[i] = (struct tsr_run_way){tsri_is_product(l->op) ? best[i].mapping : l->mapping,
+                                is_attention(l) ? best[i].cut : l->cut};
+  }
+  enum tsr_status st = alone ? TSR_OK : tsr_run_measure(p, before, err);
+  exchange(p, w);
+  if (!st && !alone) st = tsr_run_measure(p, after, err);
+  if (!st && after->cycles > before->cycles) {
+    exchange(p, w);
+    *after = *before;
+  }
+  tsr_mem_free(w);
+  return st;
+}
+
+static enum tsr_status search_all(struct tsr_run_plan *p, uint64_t seed,
+                                  struct tsr_run_way *best, struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
   size_t *twin = tsr_mem_array(p->n_layers + 1, sizeof *twin);
   if (!twin) return tsr_err_nomem(err);
@@ -222,15 +308,29 @@ enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_r
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     struct tsr_run_found found;
     if (twin[i] == i) {
-      st = tsr_run_search(p, i, o->seed, &found, err);
-      if (!st) p->layers[i].mapping = found.best;
+      st = tsr_run_search(p, i, seed, &found, err);
+      if (!st) best[i] = found.best;
     } else if (twin[i] < i) {
-      p->layers[i].mapping = p->layers[twin[i]].mapping;
+      best[i] = best[twin[i]];
     }
     tsr_progress("layers mapped", i + 1, p->n_layers);
   }
   tsr_progress("layers mapped", 0, 0);
   tsr_mem_free(twin);
+  return st;
+}
+
+enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                   struct tsr_err *err) {
+  if (!o->mapping || strcmp(o->mapping, TSR_RUN_MAPPING_BEST) != 0) return TSR_OK;
+  if (o->mapping_text) return TSR_OK; /* a stored run's, read already */
+  struct tsr_str text = TSR_STR_INIT;
+  struct tsr_run_measured before, after;
+  struct tsr_run_way *best = tsr_mem_array(p->n_layers + 1, sizeof *best);
+  if (!best) return tsr_err_nomem(err);
+  enum tsr_status st = search_all(p, o->seed, best, err);
+  if (!st) st = tsr_run_take(p, best, &before, &after, err);
+  tsr_mem_free(best);
   if (!st) st = tsr_run_mappings_write(p, &text, err);
   if (!st) {
     p->mapping_text = tsr_arena_strdup(p->arena, text.p);
@@ -250,6 +350,10 @@ void tsr_run_cost(const struct tsr_run_plan *p, const struct tsr_run_layer_plan 
   tsr_cost_layer(&l->shape, &l->mapping, &l->split, &t, out);
 }
 
+bool tsr_run_is_mapped(const struct tsr_run_layer_plan *l) {
+  return tsri_is_product(l->op) || is_attention(l);
+}
+
 bool tsr_run_is_product(const struct tsr_run_layer_plan *l) {
   return tsri_is_product(l->op);
 }
@@ -264,8 +368,9 @@ double tsr_run_roofline_cycles(const struct tsr_run_plan *p,
   (void)tsr_op_elems(l->op, &a, &b, &c);
   double per_cycle = (double)(t.rows * t.cols * t.depth) * (double)t.rate * (double)t.tiles;
   double compute = (double)macs / (per_cycle * (double)l->max_cores);
-  double bytes = (double)a * l->shape.a_bytes + (double)b * l->shape.b_bytes +
-                 (t.llb_bytes ? 0 : (double)c * l->shape.out_bytes);
+  double bytes = (l->near[TSR_BUF_A] ? 0 : (double)a * l->shape.a_bytes) +
+                 (l->near[TSR_BUF_B] ? 0 : (double)b * l->shape.b_bytes) +
+                 (t.llb_bytes || l->near[TSR_BUF_C] ? 0 : (double)c * l->shape.out_bytes);
   double memory = bytes / t.memory_bytes_per_cycle;
   return compute > memory ? compute : memory;
 }

@@ -96,8 +96,9 @@ struct placing {
   const struct tsri_sizes *sizes; /* of all layers */
   const struct tsri_link *links;  /* of all layers, TSRI_LINKS each */
   struct tsri_block *turn;        /* of the tenant's layers */
-  bool *linked;                   /* by layer and operand: it lies where its source does */
-  struct tsri_block *live;        /* by address */
+  bool apart; /* operands without a source share no addresses: a buffer would seem to hold them
+               */
+  struct tsri_block *live; /* by address */
   size_t n_live;
   uint64_t height; /* of all blocks so far */
 };
@@ -109,34 +110,28 @@ static void expire(struct placing *x, size_t now) {
   x->n_live = n;
 }
 
+static void insert(struct placing *x, const struct tsri_block *b, size_t at) {
+  memmove(&x->live[at + 1], &x->live[at], (x->n_live - at) * sizeof *x->live);
+  x->live[at] = *b;
+  x->n_live++;
+  x->height = tsr_max_u64(x->height, b->at + b->bytes);
+}
+
 static uint64_t put(struct placing *x, size_t from, size_t to, uint64_t bytes) {
   struct tsri_block b = {.from = from, .to = to, .bytes = align_up(bytes)};
   size_t at = 0;
   if (!bytes) return 0;
   TSR_CHECK(tsri_block_fit(x->live, x->n_live, PLACE_ALIGN, UINT64_MAX - 1, &b, &at));
-  memmove(&x->live[at + 1], &x->live[at], (x->n_live - at) * sizeof *x->live);
-  x->live[at] = b;
-  x->n_live++;
-  x->height = tsr_max_u64(x->height, b.at + b.bytes);
+  insert(x, &b, at);
   return b.at;
 }
 
-/* Which operands are read where they were left: of readers that may be at work at the same time
- * one alone, since each draws values of its own. */
-static void choose_links(struct placing *x) {
-  size_t first = x->t->first_layer, n = x->t->graph->n_ops;
-  for (size_t i = 0; i < n; i++)
-    for (size_t o = 0; o < TSRI_LINKS; o++) {
-      const struct tsri_link *l = &x->links[(first + i) * TSRI_LINKS + o];
-      bool alone = l->layer != SIZE_MAX;
-      for (size_t j = x->turn[i].from; alone && j < i; j++) {
-        if (x->turn[j].to < i) continue;
-        for (size_t q = 0; q < TSRI_LINKS; q++)
-          alone = alone && !(x->linked[j * TSRI_LINKS + q] &&
-                             x->links[(first + j) * TSRI_LINKS + q].layer == l->layer);
-      }
-      x->linked[i * TSRI_LINKS + o] = alone;
-    }
+/* Behind all that was put so far, for good: a last-level buffer never held anything there. */
+static uint64_t put_apart(struct placing *x, uint64_t bytes) {
+  const struct tsri_block b = {.to = SIZE_MAX, .bytes = align_up(bytes), .at = x->height};
+  if (!bytes) return 0;
+  insert(x, &b, x->n_live);
+  return b.at;
 }
 
 /* The end of the last turn of those that read each result where it lies. */
@@ -150,7 +145,7 @@ static void find_lives(const struct placing *x, size_t *last) {
   for (size_t i = 0; i < n; i++)
     for (size_t o = 0; o < TSRI_LINKS; o++) {
       size_t source = x->links[(first + i) * TSRI_LINKS + o].layer;
-      if (!x->linked[i * TSRI_LINKS + o]) continue;
+      if (source == SIZE_MAX) continue;
       last[source - first] = tsr_max_u64(last[source - first], x->turn[i].to);
     }
 }
@@ -159,7 +154,8 @@ static void find_lives(const struct placing *x, size_t *last) {
 static uint64_t operand_at(struct placing *x, size_t i, size_t o, uint64_t bytes) {
   size_t layer = x->t->first_layer + i;
   const struct tsri_link *l = &x->links[layer * TSRI_LINKS + o];
-  if (!x->linked[i * TSRI_LINKS + o]) return put(x, x->turn[i].from, x->turn[i].to, bytes);
+  if (l->layer == SIZE_MAX) /* it was there before the run */
+    return x->apart ? put_apart(x, bytes) : put(x, x->turn[i].from, x->turn[i].to, bytes);
   return x->p->layers[l->layer].base_bytes[TSR_BUF_C] + l->from_bytes;
 }
 
@@ -195,22 +191,20 @@ static enum tsr_status place_tenant(struct tsr_run_plan *p, const struct tsr_run
                                     struct tsr_err *err) {
   enum { BLOCKS = 2 + TSRI_LINKS + TSR_LOWER_EXTRA }; /* of a layer at most */
   size_t n = t->graph->n_ops;
-  struct placing x = {.p = p, .t = t, .sizes = sizes, .links = links};
+  struct placing x = {
+      .p = p, .t = t, .sizes = sizes, .links = links, .apart = p->machine->llb >= 0};
   size_t *last = tsr_mem_array(n + 1, sizeof *last);
   x.turn = tsr_mem_array(n + 1, sizeof *x.turn);
-  x.linked = tsr_mem_array(n + 1, TSRI_LINKS * sizeof *x.linked);
   x.live = tsr_mem_array(n + 1, BLOCKS * sizeof *x.live);
-  bool ok = last && x.turn && x.linked && x.live;
+  bool ok = last && x.turn && x.live;
   if (ok) {
     find_turns(p, t, x.turn);
-    choose_links(&x);
     find_lives(&x, last);
     for (size_t i = 0; i < n; i++) place_layer(&x, i, last[i]);
     *height = x.height;
   }
   tsr_mem_free(last);
   tsr_mem_free(x.turn);
-  tsr_mem_free(x.linked);
   tsr_mem_free(x.live);
   return ok ? TSR_OK : tsr_err_nomem(err);
 }

@@ -550,7 +550,7 @@ static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_
   for (size_t t = 0; !st && o->workload && t < p->n_tenants; t++)
     st = tsri_outliers_split(p->machine, p->tenants[t].graph, err);
   for (size_t t = 0; !st && p->residency.keep_bytes && t < p->n_tenants; t++)
-    st = tsri_fuse(p->machine, p->residency.keep_bytes, p->tenants[t].graph, err);
+    st = tsri_fuse(p, p->tenants[t].graph, err);
   if (!st) st = add_layers(p, err);
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     st = choose_formats(p, &p->layers[i], err);

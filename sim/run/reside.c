@@ -3,7 +3,10 @@
  * On a machine of one core some sizes of what scratchpad a keeps; with a last-level buffer
  * weights that bypass it.  Of the ways that are no slower than none, and within a hundredth of
  * the fastest, the one that moves the fewest bytes, then the first. */
+#include <inttypes.h>
 #include <string.h>
+
+#include "sim/base/log.h"
 
 #include "sim/run/run_int.h"
 
@@ -35,9 +38,9 @@ static enum tsr_status measure(const struct tsr_run_options *o, struct way *w, b
   own.keep = own.mapping = NULL;
   own.residency = &w->how;
   enum tsr_status st = tsr_run_plan_make(&own, &p, must ? err : &quiet);
-  w->fits = !st;
+  w->fits = !st && (must || p.n_kept || w->how.weights_bypass);
   if (!st) {
-    st = tsr_run_measure(&p, &w->m, err);
+    if (w->fits) st = tsr_run_measure(&p, &w->m, err);
     tsr_run_plan_fini(&p);
   } else if (!must && (st == TSR_INPUT || st == TSR_USAGE)) {
     st = TSR_OK; /* tiles do not fit what is left */
@@ -60,6 +63,20 @@ static const struct way *choose(const struct way *w, size_t n) {
   return best;
 }
 
+static void note(const struct way *none, const struct way *best) {
+  char size[48];
+  const struct tsr_residency *how = &best->how;
+  if (best == none) {
+    tsr_log_note("keep auto: nothing had better stay on the chip");
+    return;
+  }
+  tsr_log_note("keep auto: %s%s; by templates %" PRIu64 " cycles and %" PRIu64
+               " bytes of DRAM, without %" PRIu64 " and %" PRIu64,
+               how->keep_bytes ? "keep " : "bypass: weights",
+               how->keep_bytes ? tsr_quantity_print(how->keep_bytes, TSR_UNIT_BYTES, size) : "",
+               best->m.cycles, best->m.dram_bytes, none->m.cycles, none->m.dram_bytes);
+}
+
 enum tsr_status tsri_reside(const struct tsr_run_options *o, struct tsr_residency *out,
                             struct tsr_err *err) {
   struct tsr_machine *m = NULL;
@@ -69,6 +86,9 @@ enum tsr_status tsri_reside(const struct tsr_run_options *o, struct tsr_residenc
   size_t n = list_ways(m, w);
   tsr_machine_destroy(m);
   for (size_t i = 0; !st && i < n; i++) st = measure(o, &w[i], i == 0, err);
-  if (!st) *out = choose(w, n)->how;
-  return st;
+  if (st) return st;
+  const struct way *best = choose(w, n);
+  *out = best->how;
+  note(&w[0], best);
+  return TSR_OK;
 }

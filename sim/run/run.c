@@ -211,6 +211,7 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
   for (uint32_t c = 0; c < r->plan->layers[i].n_cores; c++)
     r->program[i][c] = &r->set[i].program[c];
   if (!r->full) return TSR_OK;
+  tsr_values_of(r->values, i);
   return tsri_is_product(r->plan->layers[i].op) ? tsri_full_begin(r->full, i, err)
                                                 : tsri_op_full_begin(r->op_full, i, err);
 }
@@ -241,6 +242,7 @@ static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result
   if (!st) st = record_stalls(r, x, out);
   if (!st && r->o->trace != TSR_TRACE_OFF) st = record_units(r, x, out);
   if (!st) st = record_segments(r, x, out);
+  if (r->values) tsr_values_of(r->values, i);
   if (!st) st = record_numeric(r, i, out);
   tsr_isa_set_fini(&r->set[i]);
   tsr_progress("layers", ++r->done, r->plan->n_layers);

@@ -102,6 +102,7 @@ struct tsr_run_plan {
   const char *program_text; /* it, printed */
   struct tsr_mapping_file *mappings; /* as read; NULL: none; owned */
   struct tsr_residency residency;
+  size_t n_kept;            /* results that stay in scratchpad a */
   double *crowd[2], way_fs; /* of the interconnect (models/model.h); NULL: there is none */
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
@@ -133,9 +134,13 @@ enum tsr_status tsr_run_measure(const struct tsr_run_plan *p, struct tsr_run_mea
 
 /* What a search came to: the mapping it began with (a template's, or a file's), and the ten
  * best by the analytic model, each simulated alone on a machine at rest. */
+struct tsr_run_way { /* of a product its mapping, of an attention its tiles */
+  struct tsr_mapping mapping;
+  struct tsr_lower_cut cut;
+};
 struct tsr_run_found {
   uint64_t before_cycles, before_bytes, best_cycles, best_bytes; /* DRAM */
-  struct tsr_mapping best; /* the one before where nothing is faster */
+  struct tsr_run_way best; /* the one before where nothing is faster */
   size_t n;
   double model[TSR_SEARCH_BEST];    /* cycles by the model … */
   uint64_t cycles[TSR_SEARCH_BEST]; /* … and by events */
@@ -144,6 +149,7 @@ struct tsr_run_found {
   size_t n_sample; /* of those that were evaluated, whether good or not */
   struct tsr_candidate sample[TSR_SEARCH_SAMPLE];
 };
+/* Of an attention tiles are tried by events alone: n = 0. */
 enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t seed,
                                struct tsr_run_found *out, struct tsr_err *err);
 /* A layer under a mapping, alone on a machine at rest. */
@@ -151,14 +157,24 @@ enum tsr_status tsr_run_simulate(struct tsr_run_plan *p, size_t layer,
                                  const struct tsr_mapping *m, uint64_t *cycles,
                                  struct tsr_err *err);
 /* For each layer the first of the same work, division among cores and mapping, itself where
- * there is none before: they take the same time under the same mapping.  SIZE_MAX: no product.
+ * there is none before: they take the same time under the same mapping.  SIZE_MAX: neither a
+ * product nor an attention.
  * twin: n_layers. */
 void tsr_run_twins(const struct tsr_run_plan *p, size_t *twin);
+/* Gives all layers these ways (n_layers; others than those that have twins ignored).  Searches
+ * look at layers alone: where layers leave something to each other, or run side by side, both
+ * ways are simulated whole, and the ones before stay if they are faster.  *before, *after: of
+ * that, 0 where nothing was simulated. */
+enum tsr_status tsr_run_take(struct tsr_run_plan *p, const struct tsr_run_way *best,
+                             struct tsr_run_measured *before, struct tsr_run_measured *after,
+                             struct tsr_err *err);
 /* The mappings of a plan as a file. */
 enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_str *out,
                                        struct tsr_err *err);
 /* Matmuls and convolutions: what has a mapping. */
 bool tsr_run_is_product(const struct tsr_run_layer_plan *l);
+/* These and attentions: what is searched. */
+bool tsr_run_is_mapped(const struct tsr_run_layer_plan *l);
 /* A product's time by the analytic model, and the least that peak and memory allow. */
 void tsr_run_cost(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                   struct tsr_cost *out);

@@ -34,7 +34,7 @@ enum tsr_status tsri_outliers_split(const struct tsr_machine *m, struct tsr_grap
 /* A format by its name, of the table or parsed. */
 enum tsr_status tsri_format_read(const char *name, struct tsr_format *f, struct tsr_err *err);
 /* Cuts chains of layers so that what passes between them stays on the chip; see fuse.c. */
-enum tsr_status tsri_fuse(const struct tsr_machine *m, uint64_t keep_bytes, struct tsr_graph *g,
+enum tsr_status tsri_fuse(const struct tsr_run_plan *p, struct tsr_graph *g,
                           struct tsr_err *err);
 /* Which cores a layer may use, which layers run side by side. */
 enum tsr_status tsri_cores_assign(struct tsr_run_plan *p, struct tsr_err *err);

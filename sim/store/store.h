@@ -136,7 +136,7 @@ struct tsr_run_layer {
   uint64_t macs, executed_macs;
   double peak_macs_per_cycle; /* of the executed formats on the tiles assigned */
   uint64_t dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes;
-  uint64_t dma_bytes; /* that DMA engines moved: of DRAM, had nothing stayed on the chip */
+  uint64_t dma_bytes;          /* that DMA engines moved: DRAM's, or it stayed on the chip */
   uint64_t compulsory_bytes;   /* each operand and the result once */
   uint64_t transfers;          /* DMA transfers */
   uint64_t tile_active_cycles; /* cycles in which the tile accepts work */

@@ -86,7 +86,7 @@ static void look(struct tsr_run_plan *p, bool rank) {
     const struct tsr_run_layer_plan *l = &p->layers[i];
     struct tsr_cost c;
     uint64_t cycles;
-    if (twin[i] != i) continue;
+    if (twin[i] != i || !tsr_run_is_product(l)) continue;
     struct tsr_target t;
     tsr_run_target(p, l, &t);
     double t0 = now_s();

@@ -1,8 +1,7 @@
 -- Schema 4: what stays on the chip.
 
--- Bytes in whole bursts that DMA engines moved, wherever they came from and went: DRAM
--- traffic without a last-level buffer and without what is kept in scratchpads.  NULL in runs of
--- older programs.
+-- Bytes in whole bursts that DMA engines moved, wherever they came from and went: what is not
+-- DRAM's was a last-level buffer's, or stayed in scratchpads.  NULL in runs of older programs.
 ALTER TABLE layer ADD COLUMN dma_bytes INTEGER;
 ALTER TABLE run ADD COLUMN dma_bytes INTEGER;
 
@@ -13,7 +12,7 @@ CREATE VIEW v_runs AS
 -- tensor_active: shares 0..1.  created_utc and wall_s are the only figures that
 -- differ between two runs of the same inputs.  A seed of 2^63 or more shows as
 -- seed - 2^64.  dram_bytes_per_s: Inf where the bandwidth is unlimited.  dma_bytes: what
--- DRAM would have moved had nothing stayed on the chip.
+-- DMA engines moved; it is DRAM's, or stayed on the chip.
 SELECT run_id AS run, name, arch, workload, policy, model, status,
   cycles, time_s, overlap_cycles, macs, executed_macs, utilization, tensor_active,
   dram_read_bytes, dram_write_bytes, sram_read_bytes, sram_write_bytes,

@@ -285,8 +285,8 @@ static void a_search_keeps_its_promises(void **state) {
       assert_true(a.best_cycles <= a.before_cycles && a.evaluated > 10 && a.n > 0);
       assert_int_equal(a.best_cycles, b.best_cycles);
       assert_int_equal(a.evaluated, b.evaluated);
-      assert_memory_equal(a.best.tile, b.best.tile, sizeof a.best.tile);
-      assert_int_equal(tsr_run_simulate(&p, l, &a.best, &cycles, NULL), TSR_OK);
+      assert_memory_equal(a.best.mapping.tile, b.best.mapping.tile, sizeof a.best.mapping.tile);
+      assert_int_equal(tsr_run_simulate(&p, l, &a.best.mapping, &cycles, NULL), TSR_OK);
       assert_int_equal(cycles, a.best_cycles);
       for (size_t c = 1; c < a.n; c++) assert_true(a.model[c] >= a.model[c - 1]);
     }

@@ -18,6 +18,7 @@ struct recorder {
   struct tsr_program_set *set;
   const struct tsr_program *(*program)[CORES];
   struct tsri_full *full;
+  struct tsr_values *values;
   struct tsr_arena *arena;
   struct valued n;
 };
@@ -35,6 +36,7 @@ static enum tsr_status on_begin(void *arg, size_t job, struct tsr_err *err) {
     set = &r->set[job];
   }
   for (size_t c = 0; c < set->n; c++) r->program[job][c] = &set->program[c];
+  tsr_values_of(r->values, job);
   return tsri_full_begin(r->full, layer_of(r, job), err);
 }
 
@@ -44,6 +46,7 @@ static enum tsr_status on_end(void *arg, size_t job, const struct tsr_layer_resu
   const struct tsr_run_numeric *rows;
   size_t n;
   uint64_t macs = 0;
+  tsr_values_of(r->values, job);
   enum tsr_status st = tsri_full_end(r->full, layer_of(r, job), r->arena, &rows, &n, err);
   if (st) return st;
   (void)tsr_op_macs(r->p->layers[layer_of(r, job)].op, &macs);
@@ -78,6 +81,7 @@ static enum tsr_status run(struct recorder *r, uint64_t seed, size_t n, struct t
   }
   const struct tsr_job_hooks hooks = {.arg = r, .begin = on_begin, .end = on_end};
   enum tsr_status st = tsr_values_create(p->machine, &values, err);
+  r->values = values;
   if (!st) st = tsri_full_create(p, values, seed, &r->full, err);
   const struct tsr_engine_options o = {.values = values};
   if (!st) st = tsr_engine_create(p->machine, &o, &e, err);
