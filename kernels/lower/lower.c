@@ -130,12 +130,12 @@ static void emit_store(struct tsri_lowering *lo, int unit, int full, int tensor,
   signal(lo, TSR_UNIT_STORE, sums_of(lo).free, TSR_WHEN_READ);
 }
 
-/* The vector unit takes sums that another unit has left, and what it makes is stored. */
-static void emit_steps(struct tsri_lowering *lo, int unit, int tensor) {
-  struct sums x = sums_of(lo);
+/* The vector unit takes sums that another unit has left, as `full` tells, and what it makes is
+ * stored. */
+static void emit_steps(struct tsri_lowering *lo, int unit, int full, int tensor) {
   if (unit != TSR_UNIT_VECTOR) {
-    signal(lo, unit, x.full, TSR_WHEN_DONE);
-    TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, x.full, TSR_GATE_START, 1);
+    signal(lo, unit, full, TSR_WHEN_DONE);
+    TSRI_EMIT(lo, WAIT, TSR_UNIT_VECTOR, full, TSR_GATE_START, 1);
   }
   int place = tsri_lower_run_steps(lo);
   emit_store(lo, TSR_UNIT_VECTOR, TSRI_SEM_STEPS_FULL, tensor, place, lo->layout->shift);
@@ -146,7 +146,7 @@ static void emit_close(struct tsri_lowering *lo) {
   struct sums x = sums_of(lo);
   bool sums = tsri_lower_parts(lo) > 1 || tsri_lower_separate(lo);
   if (lo->layout->n_steps && !sums)
-    emit_steps(lo, x.unit, TSR_BUF_C);
+    emit_steps(lo, x.unit, x.full, TSR_BUF_C);
   else
     emit_store(lo, x.unit, x.full, TSR_BUF_C, x.place, sums ? 0 : lo->layout->shift);
 }
@@ -194,7 +194,8 @@ static void emit_pass(struct tsri_lowering *lo, uint32_t level) {
     struct sums x = sums_of(lo);
     TSRI_EMIT(lo, WAIT, TSR_UNIT_LOAD, x.free, TSR_GATE_START, 1);
     TSRI_EMIT(lo, LOAD, TSR_BUF_C, x.place, TSR_TO_OWN);
-    emit_steps(lo, TSR_UNIT_LOAD, TSRI_TENSOR_RESULT);
+    /* not as in the loops before: there the store waits for it, which may lag behind */
+    emit_steps(lo, TSR_UNIT_LOAD, TSRI_SEM_BACK_FULL, TSRI_TENSOR_RESULT);
   }
   tsri_lower_free_operands(lo, level);
 }

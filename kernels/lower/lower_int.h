@@ -75,8 +75,9 @@ enum {
   TSRI_SEM_READY_FREE = 22, /* of weights in a's format; those are full as b is */
   TSRI_SEM_RAW_FULL,        /* weights as they were loaded */
   TSRI_SEM_OPERAND_FULL = 24,
-  TSRI_SEM_OF_CORE = 32 /* and on, of the first core: a slot of the shared operand is free at
-                           core 0, 1, … of the program's */
+  TSRI_SEM_BACK_FULL = 30, /* sums that a separate epilogue has loaded again */
+  TSRI_SEM_OF_CORE = 32    /* and on, of the first core: a slot of the shared operand is free at
+                              core 0, 1, … of the program's */
 };
 enum { TSRI_SHARING_MAX = TSR_ISA_SEMS - TSRI_SEM_OF_CORE }; /* cores */
 

@@ -11,8 +11,10 @@ struct tsr_mapping_file {
   struct tsr_arena *arena;
   const char *text;
   struct tsr_residency residency;
+  size_t workload; /* whose layers are asked about */
   const struct tsr_node *layers;
-  bool *used; /* by entry */
+  bool *used;    /* by entry */
+  bool *avoided; /* a pattern that fits an attention by its name alone */
 };
 
 /* ---- words ---- */
@@ -48,7 +50,7 @@ static enum tsr_status read_count(const struct tsr_node *n, uint64_t *out,
       tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_COUNT, out) == TSR_QUANTITY_OK &&
       *out > 0)
     return TSR_OK;
-  return wrong(err, n, "no count", "a whole number above 0");
+  return wrong(err, n, "no count", "a whole number below 2^64 - 1 and above 0");
 }
 
 static enum tsr_status check_kind(const struct tsr_node *n, enum tsr_node_kind kind,
@@ -99,9 +101,18 @@ static enum tsr_status read_bypass(const struct tsr_node *n, unsigned *out,
   return st;
 }
 
+static enum tsr_status read_index(const struct tsr_node *n, uint64_t *out,
+                                  struct tsr_err *err) {
+  if (n->text && !n->quoted &&
+      tsr_quantity_parse(n->text, strlen(n->text), TSR_UNIT_COUNT, out) == TSR_QUANTITY_OK)
+    return TSR_OK;
+  return wrong(err, n, "workload", "its number, 0 for the first");
+}
+
 /* An entry without loops leaves the mapping as it is: it says what bypasses. */
 static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err) {
-  if (e->n == 2 && tsr_config_tree_get(e, "bypass")) return TSR_OK;
+  size_t said = 2 + (tsr_config_tree_get(e, "workload") != NULL);
+  if (e->n == said && tsr_config_tree_get(e, "bypass")) return TSR_OK;
   return wrong(err, e, "no loops",
                "loops: a list of {axis, tile}, [] for none, or bypass alone");
 }
@@ -109,9 +120,9 @@ static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
                                   struct tsr_err *err) {
   static const char *const keys[] = {"version", "keep", "bypass", "layers", NULL};
-  static const char *const entry[] = {"layer",    "dataflow", "cores",   "chunk",
-                                      "loops",    "buffers",  "spatial", "k_cut",
-                                      "resident", "bypass",   "levels",  NULL};
+  static const char *const entry[] = {"layer",  "workload", "dataflow", "cores", "chunk",
+                                      "loops",  "buffers",  "spatial",  "k_cut", "resident",
+                                      "bypass", "levels",   NULL};
   enum tsr_status st = check_keys(root, keys, err);
   const struct tsr_node *version = tsr_config_tree_get(root, "version");
   if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
@@ -136,6 +147,9 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     const struct tsr_node *name = st ? NULL : tsr_config_tree_get(e, "layer");
     if (!st && (!name || !name->text))
       st = wrong(err, name ? name : e, "no layer", "layer: a name, or a pattern with * and ?");
+    const struct tsr_node *whose = st ? NULL : tsr_config_tree_get(e, "workload");
+    uint64_t number;
+    if (whose) st = read_index(whose, &number, err);
     const struct tsr_node *set = st ? NULL : tsr_config_tree_get(e, "bypass");
     unsigned any = 0;
     if (set) st = read_bypass(set, &any, err);
@@ -161,7 +175,8 @@ enum tsr_status tsr_mapping_file_read(const char *path, const char *text,
   if (!st) {
     f->text = tsr_arena_strdup(arena, f->text);
     f->used = tsr_arena_array(arena, f->layers->n + 1, sizeof *f->used);
-    if (!f->text || !f->used) st = tsr_err_nomem(err);
+    f->avoided = tsr_arena_array(arena, f->layers->n + 1, sizeof *f->avoided);
+    if (!f->text || !f->used || !f->avoided) st = tsr_err_nomem(err);
   }
   if (st) {
     tsr_arena_destroy(arena);
@@ -179,6 +194,10 @@ const char *tsr_mapping_file_text(const struct tsr_mapping_file *f) {
   return f->text;
 }
 
+void tsr_mapping_file_workload(struct tsr_mapping_file *f, size_t workload) {
+  f->workload = workload;
+}
+
 struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f) {
   return f->residency;
 }
@@ -189,6 +208,9 @@ static const struct tsr_node *entry_of(const struct tsr_mapping_file *f, const c
   for (*index = 0; *index < f->layers->n; ++*index) {
     const struct tsr_node *n = f->layers->items[*index];
     const char *name = tsr_config_tree_get(n, "layer")->text;
+    const struct tsr_node *whose = tsr_config_tree_get(n, "workload");
+    uint64_t workload = 0;
+    if (whose && (read_index(whose, &workload, NULL) || workload != f->workload)) continue;
     *exact = !strcmp(name, layer);
     if (*exact || fnmatch(name, layer, 0) == 0) return n;
   }
@@ -529,7 +551,7 @@ enum tsr_status tsr_mapping_file_find(struct tsr_mapping_file *f, const char *la
 
 /* Whether an entry says no more than tiles of queries and keys. */
 static bool is_attention(const struct tsr_node *n) {
-  static const char *const keys[] = {"layer", "loops", "resident", "bypass"};
+  static const char *const keys[] = {"layer", "workload", "loops", "resident", "bypass"};
   const struct tsr_node *loops = tsr_config_tree_get(n, "loops");
   for (size_t i = 0; i < n->n; i++) {
     size_t k = 0;
@@ -584,7 +606,11 @@ enum tsr_status tsr_mapping_file_attention(struct tsr_mapping_file *f, const cha
   bool exact;
   const struct tsr_node *n = entry_of(f, layer, &index, &exact);
   *found = false;
-  if (!n || (!exact && !is_attention(n))) return TSR_OK;
+  if (!n) return TSR_OK;
+  if (!exact && !is_attention(n)) {
+    f->avoided[index] = true;
+    return TSR_OK;
+  }
   f->used[index] = true;
   const struct tsr_node *loops = tsr_config_tree_get(n, "loops"),
                         *resident = tsr_config_tree_get(n, "resident");
@@ -613,7 +639,10 @@ enum tsr_status tsr_mapping_file_used(const struct tsr_mapping_file *f, struct t
     const struct tsr_node *n = tsr_config_tree_get(f->layers->items[i], "layer");
     st = tsr_err_at(
         err, TSR_INPUT, &n->pos,
-        "no matmul, convolution or attention fits '%s', or an entry above fits all that do",
+        f->avoided[i] ? "'%s' fits attention alone, whose entries are layer, loops over m and "
+                        "n, resident, bypass and workload; expected no other key or axis"
+                      : "no matmul, convolution or attention fits '%s', or an entry above fits "
+                        "all that do",
         n->text);
   }
   return st;
@@ -683,6 +712,10 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
   if (t->near[0] || t->near[1] || t->near[2] || t->llb_bytes)
     tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0), level_name(t, 1),
                  level_name(t, 2));
+}
+
+void tsr_mapping_write_workload(size_t workload, struct tsr_str *out) {
+  tsr_str_addf(out, "    workload: %zu\n", workload);
 }
 
 void tsr_mapping_write_attention(const char *layer, const struct tsr_attention_tiles *t,

@@ -6,6 +6,7 @@
  *   bypass: weights                 # optional: they take no place in a last-level buffer
  *   layers:                         # optional beside keep or bypass
  *     - layer: "layers.*.ffn1"      # names, `*` any, `?` one; the first entry that fits
+ *       workload: 1                 # optional: of several, the second alone
  *       dataflow: ws                # of the machine's tile
  *       cores: {n: 4}               # optional: what cores divide, into how many parts
  *       chunk: {n: 512}             # of so many elements; else even ones that fill the array
@@ -59,6 +60,9 @@ struct tsr_residency {
   uint64_t keep_bytes; /* of scratchpad a, for results */
   bool weights_bypass; /* the last-level buffer, in all layers */
 };
+/* What follows is about layers of this workload (the first, to begin with): entries of others
+ * do not fit. */
+void tsr_mapping_file_workload(struct tsr_mapping_file *f, size_t workload);
 struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f);
 /* Of a layer's tensors, by bit, those that bypass the chip's buffers. */
 unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
@@ -75,6 +79,8 @@ enum tsr_status tsr_mapping_file_attention(struct tsr_mapping_file *f, const cha
                                            const uint64_t size[2],
                                            struct tsr_attention_tiles *out, bool *found,
                                            const struct tsr_pos **pos, struct tsr_err *err);
+/* Behind an entry: whose it is. */
+void tsr_mapping_write_workload(size_t workload, struct tsr_str *out);
 void tsr_mapping_write_attention(const char *layer, const struct tsr_attention_tiles *t,
                                  struct tsr_str *out);
 /* Every entry was found by some layer. */

@@ -557,7 +557,7 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
   if (best) return TSR_OK;
   for (int i = 0; i < 3; i++) {
     char need[48], have[48];
-    if (q.least[i] <= t->slot_bytes[i]) continue;
+    if (q.least[i] <= t->slot_bytes[i] || q.least[i] == UINT64_MAX) continue;
     return tsr_err_set(
         err, TSR_INPUT,
         "layer '%s' does not fit: its smallest %s tile in scratchpad %c needs %s, "
@@ -566,7 +566,12 @@ enum tsr_status tsr_mapping_template(const struct tsr_shape *s, const struct tsr
         tsr_quantity_print(q.least[i], TSR_UNIT_BYTES, need),
         tsr_quantity_print(t->slot_bytes[i], TSR_UNIT_BYTES, have));
   }
-  return tsr_err_set(err, TSR_INPUT,
-                     "layer '%s' does not fit: no %s tile fits scratchpads a, b and c together",
-                     name, tsr_flow_names[t->flow]);
+  return tsr_err_set(
+      err, TSR_INPUT,
+      q.least[0] == UINT64_MAX
+          ? "layer '%s' does not fit: no %s tile obeys the rules of the array and "
+            "of tile.promote or tile.group"
+          : "layer '%s' does not fit: no %s tile fits scratchpads a, b and c "
+            "together",
+      name, tsr_flow_names[t->flow]);
 }

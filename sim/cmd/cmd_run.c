@@ -134,7 +134,7 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
                  tsr_query_amount(amount[2], tsr_query_double(q, 6), 4, "B"));
     uint64_t moved = tsr_query_u64(q, 5) + tsr_query_u64(q, 6);
     if (tsr_query_u64(q, 17) > moved) /* the rest was between scratchpads, or a buffer's */
-      tsr_str_addf(out, " of %s that DMA engines moved",
+      tsr_str_addf(out, "; DMA engines moved %s",
                    tsr_query_amount(amount[1], tsr_query_double(q, 17), 4, "B"));
     tsr_str_add(out, "\n");
     tsr_str_addf(out, "simulated in %s, %" PRIu64 " events",

@@ -164,6 +164,8 @@ static void visit_flight(struct tsri_flight *f, struct tsr_visit *v) {
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) tsr_visit_value(v, values[i]);
   tsr_visit_pointer(v, f->gated ? f->next_gated : NULL);
   visit_late(&(struct tsri_late){.parts = f->late}, v);
+  for (unsigned i = 0; f->used && i < f->unit->n_lanes; i++) /* what models have said already */
+    visit_late(&(struct tsri_late){.parts = f->part[i].ticket.late}, v);
   for (int i = 0; i < f->n_signals; i++) {
     tsr_visit_value(v, (uint64_t)f->signal[i].sem);
     tsr_visit_value(v, (uint64_t)f->signal[i].when);

@@ -230,20 +230,20 @@ static void start(struct tsri_unit *u, const struct tsri_op *op) {
   u->in_flight++;
   u->ready = false;
   show(u);
-  if (u->core->e->values) checked(f, tsri_values_begin(f, u->core->e->err));
-  bool list = op->kind == TSRI_OP_REQ && op->list.n;
-  if (list) checked(f, resolve(f, op));
   for (unsigned i = 0; i < u->n_lanes; i++) {
     struct tsri_part *p = &f->part[i];
     p->ticket = (struct tsr_ticket){on_accepted, on_consumed, on_done, {0}};
     p->flight = f;
     p->req = op->req;
-    if (list) p->req.xfer.index = f->index;
     if (u->id == TSR_UNIT_TILE) {
       p->req.mm.gated = closed;
       if (u->n_lanes > 1) cut(u, &p->req.mm, i);
     }
   }
+  if (u->core->e->values) checked(f, tsri_values_begin(f, u->core->e->err));
+  bool list = op->kind == TSRI_OP_REQ && op->list.n;
+  if (list) checked(f, resolve(f, op));
+  for (unsigned i = 0; list && i < u->n_lanes; i++) f->part[i].req.xfer.index = f->index;
   for (unsigned i = 0; i < u->n_lanes; i++)
     ops_of(u)->start(u->lane[i].inst->state, &f->part[i].req, &f->part[i].ticket);
 }

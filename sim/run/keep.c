@@ -187,6 +187,10 @@ static enum tsr_status read_keep(const struct tsr_run_options *o, struct tsr_run
                                  struct tsr_err *err) {
   if (p->mappings) p->residency = tsr_mapping_file_residency(p->mappings);
   if (!o->keep && !o->residency) return TSR_OK;
+  if (o->program)
+    return tsr_err_set(err, TSR_USAGE,
+                       "--keep beside --program, which says itself where its "
+                       "tensors lie; expected one of them");
   if (p->mappings)
     return tsr_err_set(err, TSR_USAGE,
                        "--keep beside a file of mappings; expected `keep: %s` in %s", o->keep,
@@ -213,6 +217,7 @@ enum tsr_status tsri_keep_read(const struct tsr_run_options *o, struct tsr_run_p
 enum tsr_status tsri_keep(struct tsr_run_plan *p, struct tsr_err *err) {
   for (size_t i = 0; i < p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &p->layers[i];
+    if (p->mappings) tsr_mapping_file_workload(p->mappings, l->tenant);
     if (p->mappings) l->bypass = tsr_mapping_file_bypass(p->mappings, l->op->name);
     if (p->residency.weights_bypass && tsr_op_b_is_weight(l->op)) l->bypass |= 1u << TSR_BUF_B;
   }

@@ -65,6 +65,7 @@ enum tsr_status tsri_mappings_read(struct tsr_run_plan *p, struct tsr_err *err) 
   if (!p->mappings) return TSR_OK;
   for (size_t i = 0; !st && i < p->n_layers; i++) {
     struct tsr_run_layer_plan *l = &p->layers[i];
+    tsr_mapping_file_workload(p->mappings, l->tenant);
     if (tsri_is_product(l->op)) st = apply(p, l, err);
     if (is_attention(l)) st = apply_attention(p, l, err);
   }
@@ -88,10 +89,13 @@ enum tsr_status tsr_run_mappings_write(const struct tsr_run_plan *p, struct tsr_
       struct tsr_attention_tiles x = {.resident = l->cut.resident};
       tsr_lower_attention_of(&l->cut, &x.m, &x.n);
       tsr_mapping_write_attention(l->op->name, &x, out);
+    } else if (tsri_is_product(l->op)) {
+      tsr_run_target(p, l, &t);
+      tsr_mapping_write(l->op->name, &l->shape, &l->mapping, &l->split, &t, out);
+    } else {
+      continue;
     }
-    if (!tsri_is_product(l->op)) continue;
-    tsr_run_target(p, l, &t);
-    tsr_mapping_write(l->op->name, &l->shape, &l->mapping, &l->split, &t, out);
+    if (p->n_tenants > 1) tsr_mapping_write_workload(l->tenant, out);
   }
   return out->failed ? tsr_err_nomem(err) : TSR_OK;
 }

@@ -490,6 +490,10 @@ static enum tsr_status map(struct tsr_run_plan *p, struct tsr_err *err) {
       st = tsr_mapping_split(&l->shape, &target, p->machine->split, l->max_cores, l->op->name,
                              &l->split, &l->mapping, err);
     }
+    char kept[48];
+    if (st && p->residency.keep_bytes)
+      tsr_err_hint(err, "keep takes %s of scratchpad a",
+                   tsr_quantity_print(p->residency.keep_bytes, TSR_UNIT_BYTES, kept));
     if (st) return st;
     if (product) l->n_cores = (uint32_t)tsr_split_cores(&l->split);
   }
@@ -582,7 +586,8 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
 /* Whether what stays on the chip is looked for: asked for, or with the best mappings. */
 static bool is_auto(const struct tsr_run_options *o) {
   bool best = o->mapping && !o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST);
-  return o->workload && !o->residency && (o->keep ? !strcmp(o->keep, TSR_RUN_KEEP_AUTO) : best);
+  return o->workload && !o->program && !o->residency &&
+         (o->keep ? !strcmp(o->keep, TSR_RUN_KEEP_AUTO) : best);
 }
 
 enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_run_plan *out,

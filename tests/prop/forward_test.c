@@ -280,6 +280,19 @@ static size_t expect_all_same(struct tsr_store *s, const struct one *x) {
   return tables;
 }
 
+/* What was wrong once. */
+static bool known_case(uint64_t i, struct one *x) {
+  static const char *const workloads[] = {"gemm:32x4096x32", "gemm:64x4096x32",
+                                          "gemm:16x4096x32"};
+  if (i >= sizeof workloads / sizeof *workloads) return false;
+  memset(x, 0, sizeof *x);
+  x->arch = "systolic-32";
+  x->full = true;
+  (void)snprintf(x->workload, sizeof x->workload, "%s", workloads[i]);
+  set(x, "sram.c.size=8KiB");
+  return true;
+}
+
 static void every_table_is_the_same(void **state) {
   (void)state;
   uint64_t cases = prop_cases(620), ran = 0, forwarded = 0;
@@ -288,7 +301,7 @@ static void every_table_is_the_same(void **state) {
     struct one x;
     char path[128], dir[64];
     struct tsr_store *store = NULL;
-    random_case(i, &x);
+    if (!known_case(i, &x)) random_case(i, &x);
     (void)snprintf(dir, sizeof dir, "%s", sample_dir());
     (void)snprintf(path, sizeof path, "%s/t.db", dir);
     assert_int_equal(tsr_store_open(path, TSR_STORE_WRITE, &store, NULL), TSR_OK);

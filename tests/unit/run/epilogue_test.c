@@ -129,6 +129,36 @@ static void a_separate_epilogue_costs_a_way_to_memory_and_back(void **state) {
   assert_true(is[1][2] > is[0][2]);
 }
 
+/* The vector unit of a separate epilogue waits for what came back, not for what the loops
+ * before it have left to a store that lags behind. */
+static void a_separate_epilogue_waits_for_its_own_sums(void **state) {
+  (void)state;
+  static const char *const archs[] = {"dot-4x4", "mesh-16", "systolic-32"};
+  static const char *const sets[] = {"epilogue=separate", NULL};
+  static const char *const shapes[] = {"m=32,n=300,k=64", "m=257,n=128,k=16",
+                                       "m=200,n=300,k=64"};
+  for (size_t a = 0; a < LEN(archs); a++)
+    for (size_t i = 0; i < LEN(shapes); i++) {
+      char text[64];
+      struct ran r;
+      snprintf(text, sizeof text, "op:linear:%s,epilogue=relu", shapes[i]);
+      ran_make(&r, archs[a], text, sets, TSR_NUMERICS_FULL);
+      ran_fini(&r);
+    }
+}
+
+/* Results of os are written by the last of several requests: the others, which meet the store
+ * of the tile before, are none of its business. */
+static void one_buffer_of_results_serves_os(void **state) {
+  (void)state;
+  static const char *const sets[] = {
+      "tile.dataflow=os", "sram.c.buffers=1", "sram.a.size=4KiB",       "sram.b.size=64KiB",
+      "sram.c.size=4KiB", "dram.latency=0ns", "dram.bandwidth=600GB/s", NULL};
+  struct ran r;
+  ran_make(&r, "systolic-32", "gemm:200x64x128", sets, TSR_NUMERICS_FULL);
+  ran_fini(&r);
+}
+
 static void what_is_not_lowered_is_refused(void **state) {
   (void)state;
   static const struct {
@@ -157,6 +187,8 @@ int main(void) {
       cmocka_unit_test(integers_are_quantised_and_dequantised),
       cmocka_unit_test(steps_cost_their_elements_and_operands),
       cmocka_unit_test(a_separate_epilogue_costs_a_way_to_memory_and_back),
+      cmocka_unit_test(a_separate_epilogue_waits_for_its_own_sums),
+      cmocka_unit_test(one_buffer_of_results_serves_os),
       cmocka_unit_test(what_is_not_lowered_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

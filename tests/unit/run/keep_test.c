@@ -137,6 +137,22 @@ static void weights_that_bypass_leave_room_in_the_last_level_buffer(void **state
   assert_true(past.read == weights + x);
 }
 
+/* On sixteen cores y and z run side by side, and read x where the buffer has it; inputs that no
+ * layer made come from memory, each its own. */
+static void a_last_level_buffer_holds_what_was_written_and_no_more(void **state) {
+  (void)state;
+  static const char readers[] =
+      HEAD "w,x,linear,128,256,64,1,,,-\nw,y,linear,128,64,256,1,,,x\n"
+           "w,z,linear,128,32,256,1,,,x\n";
+  static const char inputs[] =
+      HEAD "w,q,linear,128,64,64,1,,,-\nw,k,linear,128,64,64,1,,,-\n"
+           "w,v,linear,128,64,64,1,,,-\nw,qk,attn_qk,128,128,64,1,,,q k\n";
+  struct moved m = run("mesh-16", readers, NULL, "", NULL, TSR_NUMERICS_FULL);
+  assert_true(m.read == 2 * (128 * 64 + 64 * 256 + 256 * 64 + 256 * 32) && m.written == 0);
+  m = run("mesh-16", inputs, NULL, "", NULL, TSR_NUMERICS_FULL);
+  assert_true(m.read == 3 * 2 * (128 * 64 + 64 * 64) && m.written == 0);
+}
+
 static void what_cannot_be_kept_is_refused(void **state) {
   (void)state;
   static const struct {
@@ -217,6 +233,7 @@ int main(void) {
       cmocka_unit_test(heads_of_a_chain_run_one_after_the_other),
       cmocka_unit_test(a_second_reader_is_waited_for),
       cmocka_unit_test(weights_that_bypass_leave_room_in_the_last_level_buffer),
+      cmocka_unit_test(a_last_level_buffer_holds_what_was_written_and_no_more),
       cmocka_unit_test(what_cannot_be_kept_is_refused),
       cmocka_unit_test(what_is_looked_for_is_no_slower),
       cmocka_unit_test(blocks_are_packed_low_and_apart),

@@ -84,6 +84,11 @@ static const struct {
      "4:40", "m (queries), then n (keys)"},
     {attention, "systolic-32", HEADS "    loops: [{axis: k, tile: 8}]\n", "3:5",
      "loops over m and n, resident, bypass alone"},
+    {attention, "systolic-32",
+     "version: 1\nlayers:\n  - {layer: att*, loops: [], buffers: {a: 2}}\n", "3:13",
+     "'att*' fits attention alone"},
+    {"gemm:64x96x128", "systolic-32", "version: 1\nlayers:\n  - {layer: gemm0, workload: x}\n",
+     "3:31", "0 for the first"},
     {attention, "systolic-32", HEADS "    loops: []\n    resident: [a]\n", "5:16",
      "keys and values"},
     {"op:attention:heads=1,s=4096,d=128", "systolic-32", HEADS "    loops: []\n", "4:12",
@@ -380,8 +385,32 @@ static void an_attention_is_tiled_as_the_file_says(void **state) {
   tsr_str_fini(&again);
 }
 
+/* Layers of two workloads have names in common: each gets its own mapping, and a stored run is
+ * the same again. */
+static void workloads_have_mappings_of_their_own(void **state) {
+  (void)state;
+  static const char text[] = "version: 1\nlayers:\n"
+                             "  - {layer: gemm0, workload: 1, loops: [{axis: m, tile: 16}]}\n"
+                             "  - {layer: gemm0, workload: 0, loops: [{axis: k, tile: 32}]}\n";
+  struct ran r;
+  struct tsr_err err = TSR_ERR_INIT;
+  uint64_t again = 0;
+  if (ran_mapped(&r, "mesh-16", "gemm:64x64x64@0-7 + gemm:128x64x64@8-15", NULL, text,
+                 TSR_NUMERICS_FULL, &err))
+    fail_msg("%s", err.n ? err.msg[0] : "no run");
+  assert_true(ran_number(&r, "SELECT count(*) FROM v_layers WHERE layer = 0 AND mapping LIKE "
+                             "'%k:2x32%'") == 1);
+  assert_true(ran_number(&r, "SELECT count(*) FROM v_layers WHERE layer = 1 AND mapping LIKE "
+                             "'%tile 16x%'") == 1);
+  assert_int_equal(tsr_run_again(r.store, 1, "test", &again, NULL), TSR_OK);
+  assert_true(ran_number(&r, "SELECT count(DISTINCT cycles) FROM v_runs") == 1);
+  tsr_err_fini(&err);
+  ran_fini(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(workloads_have_mappings_of_their_own),
       cmocka_unit_test(an_attention_is_tiled_as_the_file_says),
       cmocka_unit_test(mistakes_are_shown_where_they_are),
       cmocka_unit_test(values_hold_under_any_mapping),
