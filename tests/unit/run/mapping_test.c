@@ -88,7 +88,7 @@ static const struct {
      "version: 1\nlayers:\n  - {layer: att*, loops: [], buffers: {a: 2}}\n", "3:13",
      "'att*' fits attention alone"},
     {"gemm:64x96x128", "systolic-32", "version: 1\nlayers:\n  - {layer: gemm0, workload: x}\n",
-     "3:31", "0 for the first"},
+     "3:30", "0 for the first"},
     {attention, "systolic-32", HEADS "    loops: []\n    resident: [a]\n", "5:16",
      "keys and values"},
     {"op:attention:heads=1,s=4096,d=128", "systolic-32", HEADS "    loops: []\n", "4:12",

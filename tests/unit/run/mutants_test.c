@@ -272,8 +272,10 @@ static bool slots_for_all(const struct survivor *s) {
 static bool results_are_slow(const struct survivor *s) {
   const char *why = interpret(s->plan, s->changed, true);
   bool slots = (s->inst->op == TSR_ISA_SEM && s->inst->f[0] == 2 && s->rule->value == 1) ||
+
                (s->inst->op == TSR_ISA_WAIT && s->inst->f[0] == TSR_UNIT_TILE &&
-                s->inst->f[1] == 2 && s->rule->kind == DROP);
+                s->inst->f[1] == 2 && s->rule->kind == DROP) ||
+               (s->inst->op == TSR_ISA_ADVANCE && s->inst->f[0] == 2);
   return slots && s->subject->slow_results && why && strstr(why, "from where another lies");
 }
 
