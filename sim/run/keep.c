@@ -52,30 +52,40 @@ static void close_tables(struct keeping *k) {
   tsr_mem_free(k->put);
 }
 
-/* Whether an operator reads what it waits for; some names only say what comes first, as the
- * other summand of a network whose additions are not listed. */
-static bool reads(const struct tsr_op *op, size_t source) {
+/* How often an operator reads what it waits for, and how often where it was left.  Some names
+ * only say what comes first, as the other summand of a network whose additions are not listed.
+ */
+struct uses {
+  unsigned all, linked;
+};
+static struct uses uses_of(const struct tsr_op *op, const struct tsri_link *links, size_t name,
+                           size_t layer) {
+  struct uses u = {0, 0};
   size_t from;
-  if (op->kind == TSR_OP_CONCAT || op->kind == TSR_OP_MOE_SCATTER) return true;
-  for (unsigned operand = 0; operand < 3; operand++)
-    if (tsr_op_source(op, operand, &from) && from == source) return true;
-  for (size_t s = 0; s < op->n_steps; s++)
-    if (tsr_op_step_source(op, s, &from) && from == source) return true;
-  return false;
+  if (op->kind == TSR_OP_CONCAT || op->kind == TSR_OP_MOE_SCATTER) return (struct uses){1, 0};
+  for (unsigned operand = 0; operand < 3; operand++) { /* keys and values are one operand */
+    if (!tsr_op_source(op, operand, &from) || from != name) continue;
+    u.all++;
+    u.linked += links[operand ? TSRI_LINK_B : TSRI_LINK_A].layer == layer;
+  }
+  for (size_t s = 0; s < op->n_steps; s++) {
+    if (!tsr_op_step_source(op, s, &from) || from != name) continue;
+    u.all++;
+    u.linked += links[TSRI_LINK_STEP + s].layer == layer;
+  }
+  return u;
 }
 
-/* Who needs what: every name that an operator reads is one of its links, or is needed in
- * memory. */
+/* Who needs what: as it is, or in memory. */
 static void find_readers(struct keeping *k) {
   for (size_t i = 0; i < k->p->n_layers; i++) {
     const struct tsr_run_layer_plan *l = &k->p->layers[i];
-    const struct tsri_link *links = &k->links[i * TSRI_LINKS];
     size_t first = k->p->tenants[l->tenant].first_layer;
     for (size_t a = 0; a < l->op->n_after; a++) {
-      size_t source = tsri_result_head(k->p, first + l->op->after[a]), o = 0;
-      while (o < TSRI_LINKS && links[o].layer != source) o++;
-      if (o < TSRI_LINKS) k->linked[source] = true;
-      if (o == TSRI_LINKS && reads(l->op, l->op->after[a])) k->elsewhere[source] = true;
+      size_t name = l->op->after[a], source = tsri_result_head(k->p, first + name);
+      struct uses u = uses_of(l->op, &k->links[i * TSRI_LINKS], name, source);
+      if (u.linked) k->linked[source] = true;
+      if (u.linked < u.all) k->elsewhere[source] = true;
       k->last[source] = i;
     }
   }

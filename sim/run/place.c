@@ -256,14 +256,17 @@ static enum tsr_status check_capacity(struct tsr_run_plan *p, uint64_t weights, 
   uint64_t capacity = dram->ops->memory->capacity(dram->params);
   if (!tsr_add_u64(weights, acts, &p->dram_bytes)) p->dram_bytes = UINT64_MAX - 1;
   if (capacity == TSR_UNLIMITED || p->dram_bytes <= capacity) return TSR_OK;
-  const double gib = 1 << 30;
+
+  const bool large = p->dram_bytes >= (uint64_t)1 << 30;
+  const double unit = large ? 1 << 30 : 1 << 10;
+  const char *name = large ? "GiB" : "KiB";
   uint64_t missing = p->dram_bytes - capacity;
   return tsr_err_set(err, TSR_INPUT,
-                     "workload '%s' does not fit dram.capacity: it needs %.2f GiB (%.2f GiB of "
-                     "weights), the machine has %.2f GiB; %.2f GiB (%" PRIu64
+                     "workload '%s' does not fit dram.capacity: it needs %.2f %s (%.2f %s of "
+                     "weights), the machine has %.2f %s; %.2f %s (%" PRIu64
                      " bytes) are missing",
-                     p->name, (double)p->dram_bytes / gib, (double)weights / gib,
-                     (double)capacity / gib, (double)missing / gib, missing);
+                     p->name, (double)p->dram_bytes / unit, name, (double)weights / unit, name,
+                     (double)capacity / unit, name, (double)missing / unit, name, missing);
 }
 
 static enum tsr_status place_all(struct tsr_run_plan *p, struct tsri_sizes *sizes,

@@ -120,6 +120,10 @@ static void a_second_reader_is_waited_for(void **state) {
   assert_true(all.read == T + 3 * T + T / 2 && all.written == T / 2);
   struct moved one = run("systolic-128", skip, NULL, "32KiB", NULL, TSR_NUMERICS_FULL);
   assert_true(one.written == 2 * T + T / 2); /* b goes before a, c after b */
+  /* what is read a second time by the same layer is read from memory */
+  static const char twice[] = HEAD "w,a,linear,64,64,64,1,,,-\nw,b,bmm,64,64,64,1,,,a\n";
+  struct moved both = run("systolic-32", twice, NULL, "64KiB", NULL, TSR_NUMERICS_FULL);
+  assert_true(both.written == 2 * 64 * 64 * 2);
 }
 
 /* Then activations, of which 128 KiB are alive at most, are read there alone. */
