@@ -6,6 +6,7 @@
 #include "analysis/picture/picture.h"
 #include "analysis/query/query.h"
 #include "sim/base/io.h"
+#include "sim/base/log.h"
 #include "sim/base/mem.h"
 #include "sim/base/str.h"
 #include "sim/cmd/cmd.h"
@@ -65,7 +66,7 @@ CMD(show) {
   tsr_mem_free(text);
   const char *why = NULL;
   if (!st) st = tsr_query_show_empty(s, a.what, run, &why, &ctx->err);
-  if (!st && why && !ctx->quiet) fprintf(stderr, "note: %s\n", why);
+  if (!st && why) tsr_log_note("%s", why);
   return cmd_close(ctx, s, st);
 }
 

@@ -58,6 +58,11 @@ static void on_progress(void *arg, const char *what, uint64_t done, uint64_t tot
   fflush(stderr);
 }
 
+static void on_note(void *arg, const char *line) {
+  (void)arg;
+  fprintf(stderr, "note: %s\n", line);
+}
+
 static void print_errors(const struct cmd_ctx *ctx) {
   char *text = tsr_err_text(&ctx->err);
   if (text) fputs(text, stderr);
@@ -165,6 +170,7 @@ int main(int argc, char **argv) {
   bool bare = argc < 2 || !strcmp(name, "--help") || !strcmp(name, "-h");
   const struct cmd *c = find(bare ? "help" : name);
   if (!c) return unknown(name);
+  tsr_log_sink(on_note, NULL);
   if (isatty(STDERR_FILENO)) tsr_progress_sink(on_progress, NULL);
   char *alone[] = {NULL, NULL};
   enum tsr_status st =

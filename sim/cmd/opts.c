@@ -28,6 +28,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state) {
   case 'q':
     ctx->quiet = true;
     tsr_progress_sink(NULL, NULL);
+    tsr_log_sink(NULL, NULL);
     return 0;
   case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
   case 'd':

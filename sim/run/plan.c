@@ -583,8 +583,7 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
   return st || !p->program.n ? st : tsri_program_place(p, err);
 }
 
-/* Whether what stays on the chip is looked for: asked for, or with the best mappings. */
-static bool is_auto(const struct tsr_run_options *o) {
+bool tsr_run_keeps_auto(const struct tsr_run_options *o) {
   bool best = o->mapping && !o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST);
   return o->workload && !o->program && !o->residency &&
          (o->keep ? !strcmp(o->keep, TSR_RUN_KEEP_AUTO) : best);
@@ -595,7 +594,7 @@ enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_ru
   struct tsr_run_options own = *o;
   struct tsr_residency how;
   enum tsr_status st = TSR_OK;
-  if (is_auto(o)) {
+  if (tsr_run_keeps_auto(o)) {
     st = tsri_reside(o, &how, err);
     own.residency = &how;
   }

@@ -35,7 +35,7 @@ static enum tsr_status measure(const struct tsr_run_options *o, struct way *w, b
   struct tsr_run_options own = *o;
   struct tsr_run_plan p;
   struct tsr_err quiet = TSR_ERR_INIT;
-  own.keep = own.mapping = NULL;
+  own.keep = own.mapping = own.mapping_text = NULL;
   own.residency = &w->how;
   enum tsr_status st = tsr_run_plan_make(&own, &p, must ? err : &quiet);
   w->fits = !st && (must || p.n_kept || w->how.weights_bypass);
@@ -46,6 +46,19 @@ static enum tsr_status measure(const struct tsr_run_options *o, struct way *w, b
     st = TSR_OK; /* tiles do not fit what is left */
   }
   tsr_err_fini(&quiet);
+  return st;
+}
+
+enum tsr_status tsri_without(const struct tsr_run_options *o, const struct tsr_run_plan *p,
+                             struct tsr_err *err) {
+  struct way w = {.how = {0}};
+  bool any = p->residency.keep_bytes || p->residency.weights_bypass;
+  if (!any || o->residency) return TSR_OK;
+  enum tsr_status st = measure(o, &w, true, err);
+  if (!st)
+    tsr_log_note("without what stays on the chip, by templates: %" PRIu64 " cycles, %" PRIu64
+                 " bytes of DRAM",
+                 w.m.cycles, w.m.dram_bytes);
   return st;
 }
 

@@ -484,7 +484,11 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
                                 uint64_t *run_id, struct tsr_err *err) {
   struct tsr_run_plan plan;
   enum tsr_status st = tsr_run_plan_make(o, &plan, err);
-  if (st) return st;
+  if (!st && !tsr_run_keeps_auto(o)) st = tsri_without(o, &plan, err);
+  if (st) {
+    tsr_run_plan_fini(&plan);
+    return st;
+  }
   double t0 = wall_s();
   struct recorder r = {.o = o, .plan = &plan, .err = err};
   begin(&r);

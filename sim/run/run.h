@@ -119,6 +119,8 @@ enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_ru
                                   struct tsr_err *err);
 void tsr_run_plan_fini(struct tsr_run_plan *p);
 
+/* Whether what stays on the chip is looked for: asked for, or with the best mappings. */
+bool tsr_run_keeps_auto(const struct tsr_run_options *o);
 /* What a mapping of a product needs to know of the machine and the layer. */
 void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                     struct tsr_target *out);

@@ -75,6 +75,9 @@ void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t
 /* What had better stay on the chip between layers; see reside.c. */
 enum tsr_status tsri_reside(const struct tsr_run_options *o, struct tsr_residency *out,
                             struct tsr_err *err);
+/* Tells what a run that keeps something would come to if it did not. */
+enum tsr_status tsri_without(const struct tsr_run_options *o, const struct tsr_run_plan *p,
+                             struct tsr_err *err);
 /* How much of scratchpad a keeps results, and which; see keep.c. */
 enum tsr_status tsri_keep_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                struct tsr_err *err);

@@ -281,6 +281,33 @@ static void a_table_without_rows_is_a_note(void **state) {
   }
 }
 
+/* What a run that keeps results says of itself without is what that run then comes to. */
+static void what_stays_on_the_chip_is_told_with_and_without(void **state) {
+  (void)state;
+  struct tool_result r;
+  uint64_t cycles = 0, bytes = 0;
+  TOOL_EXPECT(0, "run", "--arch", "tpu-v1", "--workload", "transformer-block");
+  TOOL(&r, "run", "--arch", "tpu-v1", "--workload", "transformer-block", "--keep", "8MiB");
+  assert_int_equal(r.rc, 0);
+  assert_int_equal(sscanf(r.err,
+                          "note: without what stays on the chip, by templates: %" SCNu64
+                          " cycles, %" SCNu64 " bytes",
+                          &cycles, &bytes),
+                   2);
+  tool_result_fini(&r);
+  assert_int_equal(cycles, tool_sql_int("tessera.db", "SELECT cycles FROM v_runs WHERE run=1"));
+  assert_int_equal(
+      bytes, tool_sql_int("tessera.db",
+                          "SELECT dram_read_bytes + dram_write_bytes FROM v_runs WHERE run=1"));
+  assert_true(bytes > (uint64_t)tool_sql_int(
+                          "tessera.db",
+                          "SELECT dram_read_bytes + dram_write_bytes FROM v_runs WHERE run=2"));
+  TOOL(&r, "run", "--arch", "tpu-v1", "--workload", "transformer-block", "--keep", "auto");
+  assert_int_equal(r.rc, 0);
+  assert_int_equal(strncmp(r.err, "note: keep auto: ", 17), 0);
+  tool_result_fini(&r);
+}
+
 /* In code points, blanks at an end left out. */
 static void texts_fit_a_hundred_columns(void **state) {
   (void)state;
@@ -339,6 +366,8 @@ int main(void) {
                                       tool_leave),
       cmocka_unit_test_setup_teardown(a_run_tells_what_its_array_did, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(a_table_without_rows_is_a_note, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(what_stays_on_the_chip_is_told_with_and_without,
+                                      tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(texts_fit_a_hundred_columns, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(the_version_is_one_line, tool_enter, tool_leave)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void what_does_not_fit_the_memory_is_told_by_the_byte(void **state) {
     if (!short_of) tsr_run_plan_fini(&p);
   }
   assert_non_null(strstr(err.msg[0], "does not fit dram.capacity"));
-  assert_non_null(strstr(err.msg[0], " GiB; 0.00 GiB (1 bytes) are missing"));
+  assert_non_null(strstr(err.msg[0], " KiB; 0.00 KiB (1 bytes) are missing"));
   tsr_err_fini(&err);
 }
 
