@@ -184,8 +184,9 @@ static bool same_attention(const struct tsr_run_layer_plan *x,
                            const struct tsr_run_layer_plan *y) {
   const struct tsr_op *a = x->op, *b = y->op;
   return is_attention(x) && a->m == b->m && a->n == b->n && a->k == b->k &&
-         a->count == b->count && !memcmp(&a->attr, &b->attr, sizeof a->attr) && x->a == y->a &&
-         x->b == y->b && x->out == y->out && x->n_cores == y->n_cores &&
+         a->count == b->count && a->attr.heads == b->attr.heads &&
+         a->attr.kv_heads == b->attr.kv_heads && a->attr.causal == b->attr.causal &&
+         x->a == y->a && x->b == y->b && x->out == y->out && x->n_cores == y->n_cores &&
          !memcmp(x->near, y->near, sizeof x->near);
 }
 
