@@ -7,7 +7,7 @@
 
 const char *const tsr_bound_names[] = {"tile", "memory", "vector", NULL};
 
-enum { A, B, C, SLOTS_MAX = 16, LOOPS = TSR_AXIS_COUNT, KINDS = 1 << LOOPS };
+enum { A, B, C, SLOTS_MAX = 8, LOOPS = TSR_AXIS_COUNT, KINDS = 1 << LOOPS };
 enum { STORES = 6 };      /* the latest, which loads may meet */
 enum { SETTLE_MAX = 24 }; /* iterations after which the last ones stand for all */
 
@@ -56,6 +56,14 @@ struct walk {
   struct kind kind[KINDS];
   union state s;
 };
+
+/* As fmax and fmin, which are calls for what they do with NaN. */
+static inline double larger(double a, double b) {
+  return a > b ? a : b;
+}
+static inline double smaller(double a, double b) {
+  return a < b ? a : b;
+}
 
 /* ---- bytes ---- */
 
@@ -192,15 +200,16 @@ static void let_go(struct times *s, int x, double at) {
  * turns: where with a store it is asked for `crowd` times what it has, both take so much longer
  * until one is through; the store and those behind it end later. */
 static double beside_stores(struct times *s, double from, double work, double crowd) {
+  if (s->to[STORES - 1] <= from) return from + work; /* all are through */
   for (int i = 0; i < STORES; i++) {
-    double late = i ? fmax(s->to[i - 1] - s->from[i], 0) : 0;
+    double late = i ? larger(s->to[i - 1] - s->from[i], 0) : 0;
     s->from[i] += late;
     s->to[i] += late;
     if (s->to[i] <= from) continue;
-    double alone = fmin(fmax(s->from[i] - from, 0), work);
+    double alone = smaller(larger(s->from[i] - from, 0), work);
     from += alone;
     work -= alone;
-    double both = fmin(work, s->to[i] - from);
+    double both = smaller(work, s->to[i] - from);
     if (both <= 0) continue;
     from += crowd * both;
     work -= both;
@@ -212,26 +221,23 @@ static double beside_stores(struct times *s, double from, double work, double cr
 
 /* By how much a load and a store take longer while both are at it. */
 static double crowd_of(const struct walk *w, int x) {
-  return fmax(fmax(w->use[x] + w->use[C], w->port[x] + w->port[C]), 1);
+  return larger(larger(w->use[x] + w->use[C], w->port[x] + w->port[C]), 1);
 }
 
 static void load(struct walk *w, int x, const struct kind *k) {
   struct times *s = &w->s.t;
-  double from = fmax(s->load, free_of(w, x, 0));
+  double from = larger(s->load, free_of(w, x, 0));
   bool near = w->t->near[x]; /* it passes no memory */
   double crowd = crowd_of(w, x);
   s->load = near ? from + k->transfer[x] : beside_stores(s, from, k->transfer[x], crowd);
   s->full[x] = s->load + (near ? 0 : w->latency[x]);
-
   s->moved[0] += k->transfer[x];
-
   s->bytes += k->bytes[x] * w->seen[x];
 }
 
 static double store(struct walk *w, double ready, const struct kind *k) {
   struct times *s = &w->s.t;
-  double from = fmax(s->store, ready), own = k->transfer[C];
-
+  double from = larger(s->store, ready), own = k->transfer[C];
   s->store = from + own;
   s->moved[1] += own;
   if (w->t->near[C]) return s->store;
@@ -239,7 +245,6 @@ static double store(struct walk *w, double ready, const struct kind *k) {
   memmove(&s->to[0], &s->to[1], (STORES - 1) * sizeof s->to[0]);
   s->from[STORES - 1] = from;
   s->to[STORES - 1] = s->store;
-
   s->bytes += k->bytes[C] * w->seen[C];
   return s->store;
 }
@@ -249,6 +254,7 @@ static double store(struct walk *w, double ready, const struct kind *k) {
 static double room_for_result(const struct walk *w, const struct kind *k) {
   const struct times *s = &w->s.t;
   if (w->m->promoted || w->t->near[C] || w->slots[C] > STORES) return free_of(w, C, 0);
+  if (s->to[STORES - 1] <= s->load) return s->to[STORES - w->slots[C]];
   struct times ahead;
   double free = s->load;
   uint32_t inner = w->level[A] > w->level[B] ? w->level[A] : w->level[B];
@@ -257,7 +263,7 @@ static double room_for_result(const struct walk *w, const struct kind *k) {
   for (uint64_t j = 1; j < SLOTS_MAX; j++)
     for (int x = B; x >= A; x--) {
       if (w->level[x] != inner || w->t->near[x] || j >= w->slots[x]) continue;
-      double from = fmax(free, free_of(w, x, j));
+      double from = larger(free, free_of(w, x, j));
       free = beside_stores(&ahead, from, k->transfer[x], crowd_of(w, x));
     }
   return ahead.to[STORES - w->slots[C]];
@@ -271,17 +277,17 @@ static double room_for_result(const struct walk *w, const struct kind *k) {
 static double loaded(const struct walk *w, const struct kind *k, double from) {
   const struct times *s = &w->s.t;
   double rows = (double)w->t->rows, drained = s->stream_end + (double)w->t->skew;
-  if (k->head <= rows) return fmax(from, s->last_fold) + k->head;
+  if (k->head <= rows) return larger(from, s->last_fold) + k->head;
   if (from >= drained || s->stream_end <= 0) return from + k->head;
-  return fmax(from, s->last_fold + rows);
+  return larger(from, s->last_fold + rows);
 }
 
 static void product(struct walk *w, const struct kind *k) {
   const struct tsr_target *t = w->t;
   struct times *s = &w->s.t;
-  double from = fmax(fmax(s->full[A], s->full[B]), s->tile);
+  double from = larger(larger(s->full[A], s->full[B]), s->tile);
   bool streams = stationary(t) && t->preload;
-  double begin = fmax(streams ? loaded(w, k, from) : from, s->stream_end);
+  double begin = larger(streams ? loaded(w, k, from) : from, s->stream_end);
   double end = begin + k->busy;
   if (w->opened || w->m->promoted) { /* its first result wants a buffer */
     double room = room_for_result(w, k);
@@ -289,7 +295,7 @@ static void product(struct walk *w, const struct kind *k) {
     if (room > first) end += room - first;
     w->opened = false;
   }
-  s->sum[TSR_BOUND_TILE] += k->busy + (streams ? fmax(k->head - k->fold, 0) : 0);
+  s->sum[TSR_BOUND_TILE] += k->busy + (streams ? larger(k->head - k->fold, 0) : 0);
   s->stream_end = end;
   s->last_fold = end - (streams ? k->fold : 0);
   s->tile = streams ? s->last_fold : end;
@@ -298,7 +304,7 @@ static void product(struct walk *w, const struct kind *k) {
   if (t->flow == TSR_FLOW_OS) s->done += (double)t->rows;
   if (!w->m->promoted) return;
   double adding = k->elems * (w->m->scaled ? 2 : 1) / (double)tsr_max_u64(t->lanes, 1);
-  s->vector = fmax(s->vector, s->done) + adding;
+  s->vector = larger(s->vector, s->done) + adding;
   s->sum[TSR_BOUND_VECTOR] += adding;
   let_go(s, C, s->vector);
   s->done = s->vector;
@@ -309,7 +315,7 @@ static void close_result(struct walk *w, const struct kind *k) {
   double ready = s->done;
   if (w->t->step_cycles > 0) {
     double steps = k->elems * w->t->step_cycles;
-    s->vector = fmax(s->vector, ready) + steps;
+    s->vector = larger(s->vector, ready) + steps;
     s->sum[TSR_BOUND_VECTOR] += steps;
     ready = s->vector;
   }
@@ -341,7 +347,7 @@ static double until_stores_end(const union state *mid, const union state *now) {
   double most = INFINITY, by = now->t.load - mid->t.load;
   for (int i = 0; i < STORES; i++) {
     double left = now->t.to[i] - now->t.load, closer = by - (now->t.to[i] - mid->t.to[i]);
-    if (left > 0 && closer > 1e-9 * by) most = fmin(most, floor(left / closer));
+    if (left > 0 && closer > 1e-9 * by) most = smaller(most, floor(left / closer));
   }
   return most;
 }
@@ -406,14 +412,14 @@ static double reduction(const struct walk *w, const struct tsr_shape *s) {
   const struct tsr_target *t = w->t;
   double cores = (double)w->cores, sum = (double)w->part.out_bytes;
   double results = (double)(s->size[TSR_AXIS_G] * tsr_shape_m(s) * s->size[TSR_AXIS_N]);
-  double rate = fmin(t->core_bytes_per_cycle, t->llb_bytes_per_cycle / cores);
+  double rate = smaller(t->core_bytes_per_cycle, t->llb_bytes_per_cycle / cores);
   if (t->crowd[0])
-    rate = fmin(rate, t->link_bytes_per_cycle / fmax(t->crowd[0][w->cores - 1], 1));
+    rate = smaller(rate, t->link_bytes_per_cycle / larger(t->crowd[0][w->cores - 1], 1));
   if (results * sum * cores > (double)t->llb_bytes)
-    rate = fmin(rate, t->memory_bytes_per_cycle / cores);
+    rate = smaller(rate, t->memory_bytes_per_cycle / cores);
   double loads = results * sum / rate, adds = results / (double)tsr_max_u64(t->lanes, 1);
   double stores = results / cores * (double)s->out_bytes / w->rate[C];
-  return fmax(loads, adds) + stores + 2 * w->latency[C]; /* results / cores, from each core */
+  return larger(loads, adds) + stores + 2 * w->latency[C]; /* results / cores, from each core */
 }
 
 /* ---- the layer ---- */
@@ -446,7 +452,7 @@ static double seen_by_memory(const struct walk *w, const struct tsr_shape *s,
   if (sum > w->t->llb_bytes) return once;
   if (x == C) return 0;
   double moved = k->bytes[x] * moves_of(w, x) * (double)w->cores;
-  return fmin(once, moved > 0 ? (double)bytes[x] / moved : 1);
+  return smaller(once, moved > 0 ? (double)bytes[x] / moved : 1);
 }
 
 /* ---- slices ---- */
@@ -524,7 +530,7 @@ static double evenness(const struct walk *w, const struct shares *x) {
   double most = 0, sum = 0;
   for (uint64_t u = 0; u < w->t->slices; u++) {
     sum += x->v[u];
-    most = fmax(most, x->v[u]);
+    most = larger(most, x->v[u]);
   }
   return sum / (most * (double)w->t->slices);
 }
@@ -565,7 +571,7 @@ static double spread(const struct walk *w, const struct tsr_split *split, int x,
   struct shares near = of_tiles(w, x, cores, false), all = of_tiles(w, x, cores, true);
   double even = evenness(w, &near);
   if (once || (split && in_step(w, split, x))) return even;
-  return fmax(even, evenness(w, &all) * N / (N + U - 1));
+  return larger(even, evenness(w, &all) * N / (N + U - 1));
 }
 
 static void set_rates(struct walk *w, const struct tsr_shape *s,
@@ -579,13 +585,13 @@ static void set_rates(struct walk *w, const struct tsr_shape *s,
     bool once = x != C && t->multicast && split && w->cores > 1 && tsr_split_shares(split, x);
     double slices = t->llb_bytes_per_cycle / (once ? 1 : (double)w->cores);
     if (isfinite(slices)) slices *= spread(w, split, x, once);
-    double link = fmin(t->core_bytes_per_cycle, slices);
+    double link = smaller(t->core_bytes_per_cycle, slices);
     if (t->crowd[0] && !once)
-      link = fmin(link, t->link_bytes_per_cycle / fmax(t->crowd[x == C][w->cores - 1], 1));
-    w->rate[x] = w->seen[x] > 0 ? fmin(link, memory / w->seen[x]) : link;
+      link = smaller(link, t->link_bytes_per_cycle / larger(t->crowd[x == C][w->cores - 1], 1));
+    w->rate[x] = w->seen[x] > 0 ? smaller(link, memory / w->seen[x]) : link;
     if (t->near[x]) w->rate[x] = t->near_bytes_per_cycle;
-    w->use[x] = isfinite(memory) ? fmin(w->rate[x] * w->seen[x] / memory, 1) : 0;
-    w->port[x] = isfinite(slices) ? fmin(w->rate[x] / slices, 1) : 0;
+    w->use[x] = isfinite(memory) ? smaller(w->rate[x] * w->seen[x] / memory, 1) : 0;
+    w->port[x] = isfinite(slices) ? smaller(w->rate[x] / slices, 1) : 0;
     w->latency[x] = t->latency_cycles + t->way_cycles;
   }
   w->kind[0].known = false;
@@ -607,14 +613,14 @@ void tsr_cost_layer(const struct tsr_shape *s, const struct tsr_mapping *m,
   set_rates(&w, s, split);
   if (m->promoted || t->epilogue) w.slots[C] = TSR_PROMOTED_SLOTS;
   walk_level(&w, 0, 0);
-  *out = (struct tsr_cost){.cycles = fmax(w.s.t.end, w.s.t.done),
+  *out = (struct tsr_cost){.cycles = larger(w.s.t.end, w.s.t.done),
                            .dram_bytes = w.s.t.bytes * (double)w.cores};
   if (divides_k(split)) out->cycles += reduction(&w, s);
 
   /* engines that crowd the memory share its time, others have one each */
-  double beside = fmax(crowd_of(&w, A), crowd_of(&w, B)) - 1;
+  double beside = larger(crowd_of(&w, A), crowd_of(&w, B)) - 1;
   double *moved = w.s.t.moved, *busy = &w.s.t.sum[TSR_BOUND_MEMORY];
-  *busy = fmax(moved[0], moved[1]) + beside * fmin(moved[0], moved[1]);
+  *busy = larger(moved[0], moved[1]) + beside * smaller(moved[0], moved[1]);
   for (int i = 0; i < TSR_BOUND_COUNT_; i++) {
     out->busy[i] = w.s.t.sum[i];
     if (out->busy[i] > out->busy[out->bound]) out->bound = (enum tsr_bound)i;
