@@ -29,7 +29,6 @@ struct times {
   double read;                     /* the tile has read the latest operands */
   double done;                     /* the latest result is there */
   double end;                      /* the latest store has ended */
-
   double sum[TSR_BOUND_COUNT_], bytes;
   double moved[2]; /* by the load engine, by the store engine */
 };

@@ -85,14 +85,9 @@ static size_t next_of(const struct fusing *f, size_t i) {
 /* How much of what is saved on intermediates weights may take again. */
 static const double WORTH = 0.5;
 
-static const char *or_else(const char *own, const char *machine) {
-  return own && *own ? own : machine;
-}
-
 static uint64_t bytes_of(const char *own, const char *machine) {
   struct tsr_format f;
-  const char *name = or_else(own, machine);
-  return tsri_format_read(name, &f, NULL) ? 0 : tsr_ceil_div(f.bits, 8);
+  return tsri_format_read(tsri_or_else(own, machine), &f, NULL) ? 0 : tsr_ceil_div(f.bits, 8);
 }
 
 /* Bytes of a result, and of what is loaded for every part of rows. */
@@ -109,8 +104,8 @@ static double weight_bytes(const struct fusing *f, const struct tsr_op *op) {
 /* Whether a result is taken in the format in which it is left. */
 static bool fits_format(const struct fusing *f, const struct tsr_op *op,
                         const struct tsr_op *next) {
-  return !strcmp(or_else(op->format_out, f->m->format_out),
-                 or_else(next->format_a, f->m->format_a));
+  return !strcmp(tsri_or_else(op->format_out, f->m->format_out),
+                 tsri_or_else(next->format_a, f->m->format_a));
 }
 
 /* Bytes that a chain cut so saves; 0 or less: none, or too few to pay for more, and smaller,

@@ -164,8 +164,8 @@ static enum tsr_status keep_all(struct tsr_run_plan *p, struct tsr_err *err) {
 
 /* ---- how much ---- */
 
-static uint64_t size_of_a(const struct tsr_run_plan *p) {
-  const struct tsr_machine_instance *a = &p->machine->slot[TSR_SLOT_SRAM_A];
+uint64_t tsri_size_of_a(const struct tsr_machine *m) {
+  const struct tsr_machine_instance *a = &m->slot[TSR_SLOT_SRAM_A];
   return a->ops->buffer->slots(a->params) * a->ops->buffer->slot_bytes(a->params);
 }
 
@@ -177,10 +177,10 @@ static enum tsr_status check_keep(const struct tsr_run_plan *p, struct tsr_err *
                        "results are kept in the scratchpad of one core; %s has %" PRIu64
                        ", which meet in memory or in llb; expected keep 0",
                        p->machine->name, p->machine->cores);
-  if (p->residency.keep_bytes < size_of_a(p)) return TSR_OK;
+  if (p->residency.keep_bytes < tsri_size_of_a(p->machine)) return TSR_OK;
   return tsr_err_set(err, TSR_INPUT,
                      "keep takes all of scratchpad a; expected less than %s, got %s",
-                     tsr_quantity_print(size_of_a(p), TSR_UNIT_BYTES, have),
+                     tsr_quantity_print(tsri_size_of_a(p->machine), TSR_UNIT_BYTES, have),
                      tsr_quantity_print(p->residency.keep_bytes, TSR_UNIT_BYTES, got));
 }
 

@@ -140,6 +140,16 @@ static enum tsr_status simulate(const struct tsr_run_plan *p, size_t layer, stru
   return st;
 }
 
+/* Fewer cycles, or as many and fewer bytes; then these are the best figures. */
+static bool is_better(const struct result *r, struct tsr_run_found *out) {
+  if (r->cycles > out->best_cycles ||
+      (r->cycles == out->best_cycles && r->dram_bytes >= out->best_bytes))
+    return false;
+  out->best_cycles = r->cycles;
+  out->best_bytes = r->dram_bytes;
+  return true;
+}
+
 /* ---- attention ---- */
 
 /* Tiles of an attention by trying them: powers of two that fit, the largest first, as long as
@@ -169,12 +179,7 @@ static enum tsr_status search_tiles(struct tsr_run_plan *p, size_t layer,
         st = simulate(p, layer, &r, err);
         events += r.events;
         out->evaluated++;
-        if (st || r.cycles > out->best_cycles ||
-            (r.cycles == out->best_cycles && r.dram_bytes >= out->best_bytes))
-          continue;
-        out->best_cycles = r.cycles;
-        out->best_bytes = r.dram_bytes;
-        out->best.cut = l->cut;
+        if (!st && is_better(&r, out)) out->best.cut = l->cut;
       }
   l->cut = start;
   return st;
@@ -216,12 +221,7 @@ enum tsr_status tsr_run_search(struct tsr_run_plan *p, size_t layer, uint64_t se
     if (st) break;
     out->model[out->n] = s->best[i].cost.cycles;
     out->cycles[out->n++] = r.cycles;
-    if (r.cycles > out->best_cycles ||
-        (r.cycles == out->best_cycles && r.dram_bytes >= out->best_bytes))
-      continue;
-    out->best_cycles = r.cycles;
-    out->best_bytes = r.dram_bytes;
-    out->best.mapping = l->mapping;
+    if (is_better(&r, out)) out->best.mapping = l->mapping;
   }
   l->mapping = start;
   out->n_sample = st ? 0 : s->n_sample;

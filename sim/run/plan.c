@@ -22,7 +22,7 @@ void tsr_run_plan_fini(struct tsr_run_plan *p) {
 
 /* ---- formats ---- */
 
-static const char *or_else(const char *own, const char *machine) {
+const char *tsri_or_else(const char *own, const char *machine) {
   return own && *own ? own : machine;
 }
 
@@ -99,10 +99,10 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
                                       struct tsr_err *err) {
   const struct tsr_machine *m = p->machine;
   const struct tsr_op *op = l->op;
-  l->format_a = or_else(op->format_a, m->format_a);
-  l->format_b = or_else(op->format_b, m->format_b);
-  l->format_acc = or_else(op->format_acc, m->format_acc);
-  l->format_out = or_else(op->format_out, m->format_out);
+  l->format_a = tsri_or_else(op->format_a, m->format_a);
+  l->format_b = tsri_or_else(op->format_b, m->format_b);
+  l->format_acc = tsri_or_else(op->format_acc, m->format_acc);
+  l->format_out = tsri_or_else(op->format_out, m->format_out);
   bool macs = tsr_op_kind_info(op->kind)->has_macs;
   if (!macs) l->format_acc = datapath(l);
   enum tsr_status st = find_format(p, l->format_a, "a", &l->a, err);
@@ -593,14 +593,13 @@ enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_ru
                                   struct tsr_err *err) {
   struct tsr_run_options own = *o;
   struct tsr_residency how;
-  enum tsr_status st = TSR_OK;
-  if (tsr_run_keeps_auto(o)) {
+  *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
+  enum tsr_status st = out->arena ? TSR_OK : tsr_err_nomem(err);
+  if (!st && tsr_run_keeps_auto(o)) {
     st = tsri_reside(o, &how, err);
     own.residency = &how;
   }
-  if (st) return st;
-  *out = (struct tsr_run_plan){.arena = tsr_arena_create()};
-  st = out->arena ? make(&own, out, err) : tsr_err_nomem(err);
+  if (!st) st = make(&own, out, err);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

@@ -19,8 +19,7 @@ struct way {
 };
 
 static size_t list_ways(const struct tsr_machine *m, struct way *w) {
-  const struct tsr_machine_instance *a = &m->slot[TSR_SLOT_SRAM_A];
-  uint64_t bytes = a->ops->buffer->slots(a->params) * a->ops->buffer->slot_bytes(a->params);
+  uint64_t bytes = tsri_size_of_a(m);
   size_t n = 1;
   w[0].how = (struct tsr_residency){0};
   if (m->llb >= 0) w[n++].how = (struct tsr_residency){.weights_bypass = true};

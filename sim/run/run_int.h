@@ -70,6 +70,10 @@ void tsri_links_find(const struct tsr_run_plan *p, const struct tsri_sizes *size
 /* Addresses of everything; see place.c.  Refuses what does not fit DRAM. */
 enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err);
 
+/* A format by name: an operator's own, "" or NULL: the machine's. */
+const char *tsri_or_else(const char *own, const char *machine);
+/* Bytes of scratchpad a. */
+uint64_t tsri_size_of_a(const struct tsr_machine *m);
 /* Buffers of a core's scratchpads, less what is kept. */
 void tsri_slots(const struct tsr_run_plan *p, int buf, uint64_t *slots, uint64_t *slot_bytes);
 /* What had better stay on the chip between layers; see reside.c. */

@@ -308,6 +308,23 @@ static void what_stays_on_the_chip_is_told_with_and_without(void **state) {
   tool_result_fini(&r);
 }
 
+/* What goes wrong while ways to keep results are tried ends as any other error does. */
+static void what_keep_cannot_try_is_one_error(void **state) {
+  (void)state;
+  static const char *const how[][2] = {{"--keep", "auto"}, {"--mapping", "best"}};
+  for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
+    struct tool_result r;
+    TOOL(&r, "run", "--arch", "nosuch", "--workload", "resnet50", how[i][0], how[i][1]);
+    assert_int_equal(r.rc, 2);
+    assert_non_null(strstr(r.err, "error: "));
+    tool_result_fini(&r);
+    TOOL(&r, "run", "--arch", "tpu-v1", "--workload", "nosuch", how[i][0], how[i][1]);
+    assert_int_equal(r.rc, 2);
+    assert_non_null(strstr(r.err, "error: "));
+    tool_result_fini(&r);
+  }
+}
+
 /* In code points, blanks at an end left out. */
 static void texts_fit_a_hundred_columns(void **state) {
   (void)state;
@@ -366,6 +383,8 @@ int main(void) {
                                       tool_leave),
       cmocka_unit_test_setup_teardown(a_run_tells_what_its_array_did, tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(a_table_without_rows_is_a_note, tool_enter, tool_leave),
+      cmocka_unit_test_setup_teardown(what_keep_cannot_try_is_one_error, tool_enter,
+                                      tool_leave),
       cmocka_unit_test_setup_teardown(what_stays_on_the_chip_is_told_with_and_without,
                                       tool_enter, tool_leave),
       cmocka_unit_test_setup_teardown(texts_fit_a_hundred_columns, tool_enter, tool_leave),
