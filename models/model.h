@@ -177,6 +177,8 @@ struct tsr_lateness {
   uint64_t latency_cycles;  /* exposed DRAM latency and window waits */
   uint64_t conflict_cycles; /* scratchpad port */
   uint64_t noc_cycles;      /* links of the interconnect, slices of the last-level buffer */
+  /* the memory's data buses stood still: for a row or bank, a refresh, another direction */
+  uint64_t bank_cycles, refresh_cycles, turn_cycles;
 };
 
 /* Requests of one unit that may be in flight at once. */
@@ -203,7 +205,7 @@ struct tsr_estimate {
 /* ---- role tables ---- */
 
 /* A train of bursts of one size, in the order in which the memory sees them. */
-enum { TSR_TRAIN_MAX = 32 };
+enum { TSR_TRAIN_MAX = 256, TSR_TRAIN_USUAL = 32 };
 struct tsr_train {
   uint32_t n;
   uint32_t burst_bytes;
@@ -213,6 +215,8 @@ struct tsr_train {
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
   uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
   uint64_t hold_fs; /* out: the part of it by which its start is later */
+  /* out: how long the data bus that ended last stood still within the train, by cause */
+  uint64_t bank_fs, refresh_fs, turn_fs;
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
   uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began, less the way of the request */
@@ -248,6 +252,8 @@ struct tsr_memory_ops {
   /* Bytes of consecutive addresses in one channel, after which the next one follows;
    * NULL: the address does not choose the channel. */
   uint64_t (*interleave)(const void *params);
+  /* Optional: bursts that a train should have, at most TSR_TRAIN_MAX; else TSR_TRAIN_USUAL. */
+  uint32_t (*train)(const void *params);
   /* Optional: bytes that it holds of the memory behind it. */
   uint64_t (*held_bytes)(const void *params);
   /* Optional: of the first i + 1 cores, i < cores, when each moves alike, in bursts, from (to)
@@ -331,6 +337,9 @@ struct tsr_component {
   const char *doc;
   size_t state_size, params_size;
   const struct tsr_param *params;
+  /* Optional: sets all parameters to what those name that were given; `given` tells which,
+   * by row.  NULL, or the key (static) whose value names nothing. */
+  const char *(*derive)(void *params, const bool *given);
   const struct tsr_counter *counters; /* may be NULL */
   const struct tsr_port *ports;       /* may be NULL */
   /* Once, before the run; state is zero-filled. */

@@ -5,6 +5,7 @@
 #include "models/model.h"
 
 extern const struct tsr_component tsri_dram_simple;
+extern const struct tsr_component tsri_dram_banks;
 extern const struct tsr_component tsri_llb;
 extern const struct tsr_component tsri_noc_crossbar;
 extern const struct tsr_component tsri_noc_mesh;

@@ -74,6 +74,7 @@ struct state {
   struct tsr_instance *keeper;     /* scratchpad a */
   uint32_t core, cores;
   bool write; /* to DRAM: a store */
+  uint32_t train_max;
   /* the transfer whose bursts are being issued */
   const struct tsr_req *req;
   struct tsr_ticket *ticket;
@@ -87,6 +88,7 @@ struct state {
   uint64_t taken_fs; /* when the last of its bursts began to be served */
   uint64_t noc_hold_fs, noc_window_fs,
       noc_wait_fs; /* what links and slices have of its lateness */
+  uint64_t bank_fs, refresh_fs, turn_fs; /* … and what the memory has */
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
   bool port_limited;         /* the scratchpad's port is slower than the memory */
   uint64_t busy_until_cycle; /* end of the last span */
@@ -109,6 +111,9 @@ static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wi
   s->core = w->core;
   s->cores = w->cores;
   s->write = write;
+  const struct tsr_memory_ops *m = s->dram->ops->memory;
+  s->train_max = m->train && s->mem == s->dram ? m->train(s->dram->params) : TSR_TRAIN_USUAL;
+  TSR_CHECK(s->train_max <= TSR_TRAIN_MAX);
   s->window_end_fs = tsr_mem_array(s->p->outstanding, sizeof *s->window_end_fs);
   return s->window_end_fs ? TSR_OK : tsr_err_nomem(err);
 }
@@ -175,6 +180,9 @@ static void finish(struct state *s) {
   s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
   s->ticket->late.conflict_cycles = cycles_of(s, conflict_fs);
   s->ticket->late.noc_cycles = cycles_of(s, noc_fs);
+  s->ticket->late.bank_cycles = cycles_of(s, s->bank_fs);
+  s->ticket->late.refresh_cycles = cycles_of(s, s->refresh_fs);
+  s->ticket->late.turn_cycles = cycles_of(s, s->turn_fs);
   s->counters[TRANSFERS]++;
   s->counters[USEFUL_BYTES] += s->walk.useful_bytes;
   s->counters[LATENCY_CYCLES] += s->ticket->late.latency_cycles;
@@ -193,7 +201,7 @@ static void finish(struct state *s) {
 static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
   bool shared = !s->near && s->dram->users > 1;
   uint64_t free = shared ? s->mem->ops->memory->free_fs(s->mem->state) : 0, slot = s->slot;
-  uint64_t max = tsr_min_u64(TSR_TRAIN_MAX, s->p->outstanding);
+  uint64_t max = tsr_min_u64(s->train_max, s->p->outstanding);
   struct tsr_train *t = &s->train;
   for (t->n = 0; t->n < max; t->n++) {
     if (!s->have && !tsri_walk_next(&s->walk, &s->held)) return false;
@@ -259,6 +267,9 @@ static void charge_wait(struct state *s, const uint64_t *open_fs, uint64_t idle_
   s->window_fs += idle_fs - noc;
   s->noc_hold_fs += held;
   s->noc_wait_fs = wait;
+  s->bank_fs += t->bank_fs;
+  s->refresh_fs += t->refresh_fs;
+  s->turn_fs += t->turn_fs;
   for (uint32_t i = 0; i < t->n; i++) s->taken_fs = tsr_max_u64(s->taken_fs, t->start_fs[i]);
 }
 
@@ -336,6 +347,7 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->pipe_fs = s->near ? 0 : s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
   s->window_fs = s->port_wait_fs = 0;
   s->noc_hold_fs = s->noc_window_fs = s->noc_wait_fs = 0;
+  s->bank_fs = s->refresh_fs = s->turn_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
   s->taken_fs = s->start_fs;
   s->port_limited = slower(s, req->xfer.buffer);
@@ -361,7 +373,8 @@ static void visit_transfer(struct state *s, struct tsr_visit *v) {
   uint64_t *const instants[] = {&s->start_fs,        &s->taken_fs,    &s->last_start_fs,
                                 &s->last_arrival_fs, &s->read_end_fs, &s->end_fs};
   const uint64_t spans[] = {s->idle_gap_fs, s->window_fs,     s->port_wait_fs, s->pipe_fs,
-                            s->noc_hold_fs, s->noc_window_fs, s->noc_wait_fs,  s->port_limited};
+                            s->noc_hold_fs, s->noc_window_fs, s->noc_wait_fs,  s->port_limited,
+                            s->bank_fs,     s->refresh_fs,    s->turn_fs};
   for (size_t i = 0; i < sizeof instants / sizeof *instants; i++) tsr_visit_fs(v, instants[i]);
   for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) tsr_visit_value(v, spans[i]);
   tsr_visit_pointer(v, s->req);
@@ -414,7 +427,7 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   }
   uint64_t bursts;
   if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 8;
-  uint64_t train = tsr_min_u64(TSR_TRAIN_MAX, p->outstanding);
+  uint64_t train = tsr_min_u64(TSR_TRAIN_USUAL, p->outstanding);
   /* twice: another engine may cut trains short */
   *out = (struct tsr_estimate){.events = 4 + 2 * (bursts / train)};
 }

@@ -92,6 +92,7 @@ CMD(lower);
 CMD(asm);
 CMD(disasm);
 CMD(mma);
+CMD(dram);
 CMD(db);
 CMD(help);
 

@@ -3,6 +3,7 @@
 
 #include "models/arith/format.h"
 #include "models/arith/mma.h"
+#include "models/dram/dram.h"
 #include "models/presets.h"
 #include "models/registry.h"
 #include "sim/base/mem.h"
@@ -16,7 +17,7 @@ struct presets_args {
 };
 
 static error_t parse_presets(int key, char *arg, struct argp_state *state) {
-  static const char *const kinds[] = {"arch", "workload", NULL};
+  static const char *const kinds[] = {"arch", "workload", "dram", NULL};
   struct presets_args *a = ((struct cmd_input *)state->input)->own;
   if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
   if (a->kind) cmd_usage_error(state, "unexpected argument '%s'", arg);
@@ -60,7 +61,7 @@ static enum tsr_status finish(struct cmd_ctx *ctx, struct tsr_str *out) {
 
 CMD(presets) {
   static const struct argp argp = {.parser = parse_presets,
-                                   .args_doc = "[arch|workload]",
+                                   .args_doc = "[arch|workload|dram]",
                                    .doc = "Lists what can be named without a file."};
   struct presets_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
@@ -78,6 +79,9 @@ CMD(presets) {
   for (size_t i = 0; i < tsr_zoo_count(); i++)
     if (!a.kind || !strcmp(a.kind, "workload"))
       row(ctx, &out, &first, "workload", tsr_zoo_name(i), tsr_zoo_doc(i));
+  const char *name, *doc;
+  for (size_t i = 0; (name = tsr_dram_preset_name(i, &doc)) != NULL; i++)
+    if (!a.kind || !strcmp(a.kind, "dram")) row_wide(ctx, &out, &first, "dram", 42, name, doc);
   if (ctx->json) tsr_str_add(&out, "]}\n");
   return finish(ctx, &out);
 }

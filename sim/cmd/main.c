@@ -27,6 +27,7 @@ const struct cmd cmd_table[] = {
     {"lower", "a workload's programs, as text or binary", cmd_lower},
     {"asm", "a program's text as binary", cmd_asm},
     {"disasm", "a binary program as text", cmd_disasm},
+    {"dram", "a request stream through the DRAM model alone", cmd_dram},
     {"mma", "matrix units: list, replay vectors, error studies", cmd_mma},
     {"db", "the store itself: info, check, migrate", cmd_db},
     {"help", "this list", cmd_help},

@@ -62,17 +62,25 @@ static void charge_cause(struct tsri_lane *lane, enum tsr_cause c, uint64_t cycl
   charge(lane, TSR_STATE_CAUSE0 + (int)c, cycles);
 }
 
-/* A wait for a load: first what latency exposed, then the port, then the interconnect;
- * the rest is the rate of the memory. */
+/* A wait for a load: what latency exposed, the port, the interconnect, the memory's own
+ * stops, in this order; the rest is the rate of the memory. */
 static void charge_load(struct tsri_lane *lane, uint64_t gap) {
-  const struct tsr_lateness *parts = &lane->account.late.parts;
-  uint64_t latency = tsr_min_u64(gap, parts->latency_cycles);
-  uint64_t port = tsr_min_u64(gap - latency, parts->conflict_cycles);
-  uint64_t noc = tsr_min_u64(gap - latency - port, parts->noc_cycles);
-  charge_cause(lane, TSR_CAUSE_DRAM_LATENCY, latency);
-  charge_cause(lane, TSR_CAUSE_SRAM_CONFLICT, port);
-  charge_cause(lane, TSR_CAUSE_NOC, noc);
-  charge_cause(lane, TSR_CAUSE_DRAM_BANDWIDTH, gap - latency - port - noc);
+  const struct tsr_lateness *l = &lane->account.late.parts;
+  const struct {
+    enum tsr_cause cause;
+    uint64_t cycles;
+  } parts[] = {{TSR_CAUSE_DRAM_LATENCY, l->latency_cycles},
+               {TSR_CAUSE_SRAM_CONFLICT, l->conflict_cycles},
+               {TSR_CAUSE_NOC, l->noc_cycles},
+               {TSR_CAUSE_DRAM_REFRESH, l->refresh_cycles},
+               {TSR_CAUSE_DRAM_TURNAROUND, l->turn_cycles},
+               {TSR_CAUSE_DRAM_BANK, l->bank_cycles}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    uint64_t part = tsr_min_u64(gap, parts[i].cycles);
+    charge_cause(lane, parts[i].cause, part);
+    gap -= part;
+  }
+  charge_cause(lane, TSR_CAUSE_DRAM_BANDWIDTH, gap);
 }
 
 /* Whether a unit computes: what the DMA engines do is judged by whom they serve. */

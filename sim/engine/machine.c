@@ -51,7 +51,7 @@ static const char *const rate_formats[] = {
     "nf4",      "int16",        "int8",         "uint8",    "int4"};
 static const char *const tile_kinds[] = {"systolic", "dot", NULL};
 static const char *const noc_kinds[] = {"none", "crossbar", "mesh", NULL};
-static const char *const dram_models[] = {"simple", NULL};
+static const char *const dram_models[] = {"simple", "banks", NULL};
 
 #define COUNT_ROW(k, s, f, lo, hi, d, text)                                              \
   {                                                                                      \
@@ -300,7 +300,10 @@ static const struct section sections[SEC_COUNT] = {
                  {{"none", NULL}, {"crossbar", "noc.crossbar"}, {"mesh", "noc.mesh"}},
                  noc_rows},
     [SEC_LLB] = {"llb", NULL, {{"", "llb"}}, NULL},
-    [SEC_DRAM] = {"dram", NULL, {{"", "dram.simple"}}, dram_rows},
+    [SEC_DRAM] = {"dram",
+                  "model",
+                  {{"simple", "dram.simple"}, {"banks", "dram.banks"}},
+                  dram_rows},
     [SEC_SIM] = {"sim", NULL, {{NULL, NULL}}, limit_rows},
 };
 static const char *const root_ignores[] = {"tile", "vector", "sram", "dma", "noc",
@@ -312,6 +315,7 @@ struct table { /* the rows of a section and the memory they describe */
   char *memory;                    /* the component's parameters first */
   size_t own_offset;               /* of the machine's own structure */
   const struct tsr_component *ops; /* NULL: none */
+  bool derived;                    /* what the file does not give follows from what it does */
 };
 
 enum { OWN_BYTES = sizeof(struct tile_own) };
@@ -415,6 +419,27 @@ static enum tsr_status foreign_keys(struct reading *r, const struct section *s,
   return TSR_OK;
 }
 
+/* Parameters that follow from others, which are read for it ahead of all; what is wrong with
+ * them is told when all are read. */
+static enum tsr_status derive(struct reading *r, const struct section *s, struct table *t,
+                              const struct tsr_node *map, const char *const *ignores) {
+  bool *given = tsr_arena_array(r->m->arena, tsr_param_count(t->rows) + 1, sizeof *given);
+  if (!given) return tsr_err_nomem(r->err);
+  (void)tsr_param_read(t->rows, "", map, ignores, t->memory, given, NULL);
+  size_t own = s->own ? tsr_param_count(s->own) : 0; /* these stand first */
+  const char *key = t->ops->derive(t->memory, given + own);
+  if (!key) {
+    t->derived = true;
+    return TSR_OK;
+  }
+  const char *path = full_key(r->m->arena, s, key);
+  const struct tsr_node *n = path ? tsr_config_tree_get(r->root, path) : NULL;
+  if (!n) return tsr_err_nomem(r->err);
+  enum tsr_status st = tsr_err_at(r->err, TSR_USAGE, &n->pos, "'%s' names no preset, got '%s'", path, n->text);
+  tsr_err_hint(r->err, "`tessera presets %s` lists them", s->path);
+  return st;
+}
+
 static enum tsr_status read_sections(struct reading *r) {
   enum tsr_status first = TSR_OK;
   for (int i = 0; i < SEC_COUNT; i++) {
@@ -432,7 +457,8 @@ static enum tsr_status read_sections(struct reading *r) {
     if (by_set) st = foreign_keys(r, s, map, t, &ignores);
     if (st) return st;
     tsr_param_defaults(t->rows, t->memory);
-    st = tsr_param_read(t->rows, prefix, map, ignores, t->memory, NULL, r->err);
+    if (t->ops && t->ops->derive) st = derive(r, s, t, map, ignores);
+    if (!st) st = tsr_param_read(t->rows, prefix, map, ignores, t->memory, NULL, r->err);
     if (!first) first = st;
   }
   return first;
@@ -454,7 +480,9 @@ static enum tsr_status record_values(struct reading *r) {
       tsr_str_fini(&text);
       if (!v->key || !v->text) return tsr_err_nomem(r->err);
       const struct tsr_node *node = tsr_config_tree_get(r->root, v->key);
-      v->origin = node ? tsr_config_origin(m->arena, node) : "default";
+      v->origin = node                   ? tsr_config_origin(m->arena, node)
+                  : r->table[i].derived ? "preset"
+                                        : "default";
       if (!v->origin) return tsr_err_nomem(r->err);
     }
   }

@@ -32,6 +32,7 @@ static const struct command commands[] = {
      {"--arch=", "--workload=", "--mapping=", "--set=", "--batch=", "--layer=", "--output="}},
     {"asm", {"--output="}},
     {"disasm", {NULL}},
+    {"dram", {"--preset=", "--trace=", "--scenario=", "--requests=", "--inject=", "--set="}},
     {"mma", {"--model=", "--k=", "--m=", "--n=", "--dist=", "--seed=", "--output="}},
     {"db", {NULL}},
     {"help", {NULL}},
