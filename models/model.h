@@ -205,7 +205,7 @@ struct tsr_estimate {
 /* ---- role tables ---- */
 
 /* A train of bursts of one size, in the order in which the memory sees them. */
-enum { TSR_TRAIN_MAX = 256, TSR_TRAIN_USUAL = 32 };
+enum { TSR_TRAIN_MAX = 32 };
 struct tsr_train {
   uint32_t n;
   uint32_t burst_bytes;
@@ -215,8 +215,6 @@ struct tsr_train {
   uint32_t n_cores; /* that take a read, from `core` on; 1 but for a multicast */
   uint64_t noc_fs;  /* out: time that the last burst waited for links and slices */
   uint64_t hold_fs; /* out: the part of it by which its start is later */
-  /* out: how long the data bus that ended last stood still within the train, by cause */
-  uint64_t bank_fs, refresh_fs, turn_fs;
   uint64_t addr[TSR_TRAIN_MAX];
   uint64_t ready_fs[TSR_TRAIN_MAX]; /* in: not before this */
   uint64_t start_fs[TSR_TRAIN_MAX]; /* out: service began, less the way of the request */
@@ -229,6 +227,26 @@ struct tsr_resource {
   uint64_t bytes;
   uint64_t busy_fs; /* bytes over its rate; 0 where that is unlimited */
   uint64_t wait_fs; /* sum over all that passed: from ready to start */
+};
+
+/* Who puts bursts in: told of each when it ended (a write: when it was taken), a batch in order
+ * of time.  What it is told of may be yet to come, or past by no more than it takes to read. */
+struct tsr_answer {
+  uint64_t end_fs;
+  uint32_t tag;
+};
+struct tsr_asker {
+  void (*done)(void *arg, const struct tsr_answer *list, uint32_t n);
+  void *arg;
+  uint32_t bursts, burst_bytes; /* at most in flight, tags below that; size */
+};
+
+/* What the data buses of a memory did so far, in the mean over them. */
+struct tsr_standstill {
+  uint64_t data_fs;    /* moved data */
+  uint64_t bank_fs;    /* stood still for rows and banks, or because others had it all to do */
+  uint64_t refresh_fs; /* … for refreshes */
+  uint64_t turn_fs;    /* … to turn from one direction to the other */
 };
 
 /* Memories stack: an interconnect and a last-level buffer are memories in front of the
@@ -252,8 +270,13 @@ struct tsr_memory_ops {
   /* Bytes of consecutive addresses in one channel, after which the next one follows;
    * NULL: the address does not choose the channel. */
   uint64_t (*interleave)(const void *params);
-  /* Optional: bursts that a train should have, at most TSR_TRAIN_MAX; else TSR_TRAIN_USUAL. */
-  uint32_t (*train)(const void *params);
+  /* Optional, all or none: in place of `serve`, with answers later, so that what comes in
+   * until then may be served first.  `join`: before the run, once by who submits; *id is its
+   * name.  `submit`: burst i of the train is known by tag[i]. */
+  enum tsr_status (*join)(void *state, const struct tsr_asker *who, uint32_t *id,
+                          struct tsr_err *err);
+  void (*submit)(void *state, uint32_t id, const struct tsr_train *t, const uint32_t *tag);
+  void (*stood)(void *state, struct tsr_standstill *out);
   /* Optional: bytes that it holds of the memory behind it. */
   uint64_t (*held_bytes)(const void *params);
   /* Optional: of the first i + 1 cores, i < cores, when each moves alike, in bursts, from (to)

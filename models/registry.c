@@ -6,8 +6,9 @@
 #include "models/models_int.h"
 
 static const struct tsr_component *const components[] = {
-    &tsri_dram_simple, &tsri_dram_banks, &tsri_llb,       &tsri_noc_crossbar,  &tsri_noc_mesh, &tsri_sram,
-    &tsri_dma_load,    &tsri_dma_store, &tsri_tile_systolic, &tsri_tile_dot, &tsri_vector};
+    &tsri_dram_simple,   &tsri_dram_banks, &tsri_llb,      &tsri_noc_crossbar,
+    &tsri_noc_mesh,      &tsri_sram,       &tsri_dma_load, &tsri_dma_store,
+    &tsri_tile_systolic, &tsri_tile_dot,   &tsri_vector};
 
 size_t tsr_models_count(void) {
   return sizeof components / sizeof components[0];

@@ -15,13 +15,18 @@
  *
  * Engines meet at the DRAM: while more than one has work (`users` of the DRAM's
  * instance), a burst is issued only when its window slot is open, so that each can use
- * the others' gaps; bursts are issued in trains, one event a train. */
+ * the others' gaps; bursts are issued in trains, one event a train.
+ *
+ * A memory that answers later (`submit`) gets all bursts that the window has room for, and
+ * tells when each ended, in its own order; a load's go into the scratchpad's port in that
+ * order. */
 #include <string.h>
 
 #include "models/dma/walk.h"
 #include "models/models_int.h"
 
 enum { OUTSTANDING_MAX = 65536, IN_FLIGHT_MAX = 2 * TSR_TICKETS_MAX };
+#define PENDING UINT64_MAX /* of a burst without an answer */
 
 struct params {
   uint64_t outstanding, burst;
@@ -59,10 +64,16 @@ static const struct tsr_counter counters[] = {
     {"noc_cycles", TSR_COUNTER_SUM, "cycles of transfers that waited for links and slices"},
     {NULL, TSR_COUNTER_SUM, NULL}};
 
-/* A transfer whose bursts are issued and whose data are on their way. */
+/* A transfer that is not over. */
 struct flight {
   struct tsr_ticket *ticket;
-  uint64_t consumed_fs, done_fs;
+  uint64_t start_fs, done_fs;
+  /* where bursts are answered later */
+  struct tsr_xfer_req xfer;
+  bool issued, near, port_limited;
+  uint64_t left; /* of those issued, without an answer */
+  uint64_t arrival_fs, end_fs, port_wait_fs;
+  struct tsr_standstill before; /* at its start */
 };
 
 struct state {
@@ -74,7 +85,6 @@ struct state {
   struct tsr_instance *keeper;     /* scratchpad a */
   uint32_t core, cores;
   bool write; /* to DRAM: a store */
-  uint32_t train_max;
   /* the transfer whose bursts are being issued */
   const struct tsr_req *req;
   struct tsr_ticket *ticket;
@@ -88,16 +98,24 @@ struct state {
   uint64_t taken_fs; /* when the last of its bursts began to be served */
   uint64_t noc_hold_fs, noc_window_fs,
       noc_wait_fs; /* what links and slices have of its lateness */
-  uint64_t bank_fs, refresh_fs, turn_fs; /* … and what the memory has */
   uint64_t last_start_fs, last_arrival_fs, read_end_fs, end_fs;
-  bool port_limited;         /* the scratchpad's port is slower than the memory */
-  uint64_t busy_until_cycle; /* end of the last span */
-  uint64_t done_max_fs;      /* transfers end in order */
+  struct tsr_standstill before; /* of the memory, at its start */
+  bool port_limited;            /* the scratchpad's port is slower than the memory */
+  uint64_t busy_until_cycle;    /* end of the last span */
+  uint64_t done_max_fs;         /* transfers end in order */
   /* window: when the burst `outstanding` before this one ends */
   uint64_t *window_end_fs, slot;
   struct flight flight[IN_FLIGHT_MAX];  /* a ring: transfers are read, and end, in order */
   uint64_t flights, n_consumed, n_done; /* so far */
+  /* bursts that are answered later */
+  bool later;
+  uint32_t id;           /* as the memory knows it */
+  bool stalled;          /* the slot of the next burst has no answer yet */
+  uint64_t settled;      /* flights of which it is known when they end */
+  uint64_t *slot_flight; /* owned; whose burst it is */
 };
+
+static void on_answers(void *arg, const struct tsr_answer *list, uint32_t n);
 
 static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wiring *w,
                             bool write, struct tsr_err *err) {
@@ -111,11 +129,16 @@ static enum tsr_status init(struct state *s, const void *vp, const struct tsr_wi
   s->core = w->core;
   s->cores = w->cores;
   s->write = write;
-  const struct tsr_memory_ops *m = s->dram->ops->memory;
-  s->train_max = m->train && s->mem == s->dram ? m->train(s->dram->params) : TSR_TRAIN_USUAL;
-  TSR_CHECK(s->train_max <= TSR_TRAIN_MAX);
   s->window_end_fs = tsr_mem_array(s->p->outstanding, sizeof *s->window_end_fs);
-  return s->window_end_fs ? TSR_OK : tsr_err_nomem(err);
+  s->slot_flight = tsr_mem_array(s->p->outstanding, sizeof *s->slot_flight);
+  if (!s->window_end_fs || !s->slot_flight) return tsr_err_nomem(err);
+  s->later = s->mem->ops->memory->submit;
+  if (!s->later) return TSR_OK;
+  struct tsr_asker who = {.done = on_answers,
+                          .arg = s,
+                          .bursts = (uint32_t)s->p->outstanding,
+                          .burst_bytes = (uint32_t)s->p->burst};
+  return s->mem->ops->memory->join(s->mem->state, &who, &s->id, err);
 }
 static enum tsr_status init_load(void *vs, const void *vp, const struct tsr_wiring *w,
                                  struct tsr_err *err) {
@@ -126,7 +149,9 @@ static enum tsr_status init_store(void *vs, const void *vp, const struct tsr_wir
   return init(vs, vp, w, true, err);
 }
 static void fini(void *vs) {
-  tsr_mem_free(((struct state *)vs)->window_end_fs);
+  struct state *s = vs;
+  tsr_mem_free(s->window_end_fs);
+  tsr_mem_free(s->slot_flight);
 }
 
 static uint64_t cycles_of(const struct state *s, uint64_t fs) {
@@ -157,42 +182,69 @@ static void on_accepted(void *arg) {
 
 /* The engine is busy from its first burst to the end of its last; transfers that
  * overlap count once. */
-static void report_span(struct state *s, uint64_t done_fs) {
-  uint64_t from = tsr_max_u64(cycles_of(s, s->start_fs), s->busy_until_cycle);
+static void report_span(struct state *s, uint64_t start_fs, uint64_t done_fs) {
+  uint64_t from = tsr_max_u64(cycles_of(s, start_fs), s->busy_until_cycle);
   uint64_t to = cycles_of(s, done_fs);
   if (to <= from) return;
   s->env->span(s->env->engine, s->self->unit, TSR_SPAN_BUSY, from, to - from);
   s->busy_until_cycle = to;
 }
 
-/* All bursts are issued: settle when the transfer ends and why so late. */
+/* For what the memory's data buses stood still since `before`, where it tells; returns that
+ * and the time for which they moved data. */
+static uint64_t charge_memory(struct state *s, const struct tsr_standstill *before,
+                              struct tsr_lateness *late) {
+  struct tsr_standstill now = *before;
+  const struct tsr_memory_ops *dram = s->dram->ops->memory;
+  if (dram->stood) dram->stood(s->dram->state, &now);
+  late->bank_cycles = cycles_of(s, now.bank_fs - before->bank_fs);
+  late->refresh_cycles = cycles_of(s, now.refresh_fs - before->refresh_fs);
+  late->turn_cycles = cycles_of(s, now.turn_fs - before->turn_fs);
+  return now.data_fs - before->data_fs + now.bank_fs - before->bank_fs + now.refresh_fs -
+         before->refresh_fs + now.turn_fs - before->turn_fs;
+}
+
+/* It is known when flight f ends, done_fs, and why so late. */
+static void settle(struct state *s, struct flight *f) {
+  const struct tsr_env *e = s->env;
+  uint64_t now = e->now_fs(e->engine);
+  s->counters[TRANSFERS]++;
+  s->counters[LATENCY_CYCLES] += f->ticket->late.latency_cycles;
+  s->counters[NOC_CYCLES] += f->ticket->late.noc_cycles;
+  report_span(s, f->start_fs, f->done_fs);
+  if (!s->write)
+    e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_consumed, s);
+  e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, s);
+}
+
+/* All bursts are issued: the next transfer may start at `free_fs`.  A store's have been read
+ * from the scratchpad. */
+static void release(struct state *s, uint64_t free_fs) {
+  const struct tsr_env *e = s->env;
+  uint64_t now = e->now_fs(e->engine);
+  s->counters[USEFUL_BYTES] += s->walk.useful_bytes;
+  e->at(e->engine, tsr_max_u64(free_fs, now), TSR_PRIO_DMA, on_accepted, s);
+  uint64_t read_fs = tsr_max_u64(s->read_end_fs, s->start_fs);
+  if (s->write) e->at(e->engine, tsr_max_u64(read_fs, now), TSR_PRIO_MEMORY, on_consumed, s);
+}
+
+/* All bursts are issued, and answered. */
 static void finish(struct state *s) {
   struct flight *f = &s->flight[s->flights++ % IN_FLIGHT_MAX];
   s->done_max_fs = tsr_max_u64(s->done_max_fs, s->end_fs);
-  *f = (struct flight){.ticket = s->ticket, .done_fs = s->done_max_fs};
-  f->consumed_fs = s->write ? tsr_max_u64(s->read_end_fs, s->start_fs) : s->done_max_fs;
+  *f = (struct flight){.ticket = s->ticket, .start_fs = s->start_fs, .done_fs = s->done_max_fs};
   uint64_t channels = channels_of(s);
   uint64_t exposed_fs = tsr_min_u64(s->pipe_fs, s->idle_gap_fs);
   uint64_t noc_fs = s->noc_hold_fs + s->noc_wait_fs + s->noc_window_fs / channels;
   uint64_t conflict_fs = s->port_wait_fs + (s->end_fs - s->last_arrival_fs);
   *(s->port_limited ? &conflict_fs : &exposed_fs) += s->window_fs / channels;
   if (s->near) conflict_fs = s->end_fs - s->start_fs; /* all of its time is the ports' */
-  s->ticket->late.latency_cycles = cycles_of(s, exposed_fs);
-  s->ticket->late.conflict_cycles = cycles_of(s, conflict_fs);
-  s->ticket->late.noc_cycles = cycles_of(s, noc_fs);
-  s->ticket->late.bank_cycles = cycles_of(s, s->bank_fs);
-  s->ticket->late.refresh_cycles = cycles_of(s, s->refresh_fs);
-  s->ticket->late.turn_cycles = cycles_of(s, s->turn_fs);
-  s->counters[TRANSFERS]++;
-  s->counters[USEFUL_BYTES] += s->walk.useful_bytes;
-  s->counters[LATENCY_CYCLES] += s->ticket->late.latency_cycles;
-  s->counters[NOC_CYCLES] += s->ticket->late.noc_cycles;
-  report_span(s, f->done_fs);
-  const struct tsr_env *e = s->env;
-  uint64_t now = e->now_fs(e->engine); /* the last burst may have been read before */
-  e->at(e->engine, tsr_max_u64(s->last_start_fs, now), TSR_PRIO_DMA, on_accepted, s);
-  e->at(e->engine, tsr_max_u64(f->consumed_fs, now), TSR_PRIO_MEMORY, on_consumed, s);
-  e->at(e->engine, tsr_max_u64(f->done_fs, now), TSR_PRIO_MEMORY, on_done, s);
+  s->ticket->late = (struct tsr_lateness){.latency_cycles = cycles_of(s, exposed_fs),
+                                          .conflict_cycles = cycles_of(s, conflict_fs),
+                                          .noc_cycles = cycles_of(s, noc_fs)};
+  (void)charge_memory(s, &s->before, &s->ticket->late);
+  release(s, s->last_start_fs);
+  settle(s, f);
 }
 
 /* Collects the next train: bursts whose window slots are known, and while another
@@ -201,7 +253,7 @@ static void finish(struct state *s) {
 static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
   bool shared = !s->near && s->dram->users > 1;
   uint64_t free = shared ? s->mem->ops->memory->free_fs(s->mem->state) : 0, slot = s->slot;
-  uint64_t max = tsr_min_u64(s->train_max, s->p->outstanding);
+  uint64_t max = tsr_min_u64(TSR_TRAIN_MAX, s->p->outstanding);
   struct tsr_train *t = &s->train;
   for (t->n = 0; t->n < max; t->n++) {
     if (!s->have && !tsri_walk_next(&s->walk, &s->held)) return false;
@@ -220,22 +272,21 @@ static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
   return true;
 }
 
-/* The bytes of a load, there at end_fs[i], go into every core's scratchpad; end_fs[i]
- * becomes when the last has taken them. */
-static void deliver(struct state *s) {
-  struct tsr_train *t = &s->train;
-  const struct tsr_xfer_req *q = &s->req->xfer;
+/* Bursts of a load, there at end_fs[i], go into every core's scratchpad; end_fs[i] becomes when
+ * the last has taken them.  How long they waited for the ports. */
+static uint64_t deliver(const struct state *s, const struct tsr_xfer_req *q, uint32_t n,
+                        uint64_t *end_fs) {
   uint64_t arrive_fs[TSR_TRAIN_MAX], waited = 0;
-  memcpy(arrive_fs, t->end_fs, t->n * sizeof *arrive_fs);
+  memcpy(arrive_fs, end_fs, n * sizeof *arrive_fs);
   for (uint32_t k = 0; k <= q->n_others; k++) {
     struct tsr_instance *buf = k ? q->others[k - 1] : q->buffer;
     uint64_t taken_fs[TSR_TRAIN_MAX];
-    memcpy(taken_fs, arrive_fs, t->n * sizeof *taken_fs);
-    uint64_t w = buf->ops->buffer->dma(buf->state, t->burst_bytes, true, t->n, taken_fs);
+    memcpy(taken_fs, arrive_fs, n * sizeof *taken_fs);
+    uint64_t w = buf->ops->buffer->dma(buf->state, s->p->burst, true, n, taken_fs);
     waited = tsr_max_u64(waited, w);
-    for (uint32_t i = 0; i < t->n; i++) t->end_fs[i] = tsr_max_u64(t->end_fs[i], taken_fs[i]);
+    for (uint32_t i = 0; i < n; i++) end_fs[i] = tsr_max_u64(end_fs[i], taken_fs[i]);
   }
-  s->port_wait_fs += waited;
+  return waited;
 }
 
 /* How long the engine's window kept it from issuing: from the start of one burst until the
@@ -267,9 +318,6 @@ static void charge_wait(struct state *s, const uint64_t *open_fs, uint64_t idle_
   s->window_fs += idle_fs - noc;
   s->noc_hold_fs += held;
   s->noc_wait_fs = wait;
-  s->bank_fs += t->bank_fs;
-  s->refresh_fs += t->refresh_fs;
-  s->turn_fs += t->turn_fs;
   for (uint32_t i = 0; i < t->n; i++) s->taken_fs = tsr_max_u64(s->taken_fs, t->start_fs[i]);
 }
 
@@ -282,24 +330,28 @@ static void serve_near(struct state *s) {
   memcpy(t->start_fs, s->write ? t->ready_fs : t->end_fs, t->n * sizeof *t->start_fs);
 }
 
+/* A store's bursts are read from the scratchpad. */
+static void fetch(struct state *s) {
+  struct tsr_instance *buf = s->req->xfer.buffer;
+  struct tsr_train *t = &s->train;
+  s->port_wait_fs +=
+      buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
+  s->read_end_fs = t->ready_fs[t->n - 1];
+}
+
 static void issue(struct state *s) {
   const struct tsr_memory_ops *mem = s->mem->ops->memory;
-  struct tsr_instance *buf = s->req->xfer.buffer;
   struct tsr_train *t = &s->train;
   uint64_t open_fs[TSR_TRAIN_MAX];
   if (t->n == 0) return;
   memcpy(open_fs, t->ready_fs, t->n * sizeof *open_fs);
-  if (s->write) {
-    s->port_wait_fs +=
-        buf->ops->buffer->dma(buf->state, t->burst_bytes, false, t->n, t->ready_fs);
-    s->read_end_fs = t->ready_fs[t->n - 1];
-  }
+  if (s->write) fetch(s);
   if (s->near)
     serve_near(s);
   else
     charge_wait(s, open_fs, mem->serve(s->mem->state, t, s->start_fs));
   s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
-  if (!s->write) deliver(s);
+  if (!s->write) s->port_wait_fs += deliver(s, &s->req->xfer, t->n, t->end_fs);
   for (uint32_t i = 0; i < t->n; i++) {
     s->window_end_fs[s->slot] = t->end_fs[i];
     s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
@@ -309,6 +361,131 @@ static void issue(struct state *s) {
   s->counters[BURSTS] += t->n;
   s->counters[BYTES] += t->n * s->p->burst;
 }
+
+/* ---- bursts that are answered later ---- */
+
+/* Those that have all their answers end, in their order. */
+static void settle_answered(struct state *s) {
+  for (; s->settled < s->flights; s->settled++) {
+    struct flight *f = &s->flight[s->settled % IN_FLIGHT_MAX];
+    struct tsr_lateness *late = &f->ticket->late;
+    if (!f->issued || f->left) return;
+    uint64_t took_fs = f->end_fs - f->start_fs, port_fs = f->port_wait_fs;
+    *late = (struct tsr_lateness){0};
+    uint64_t stood_fs = f->near ? 0 : charge_memory(s, &f->before, late);
+    port_fs = f->near ? took_fs : port_fs + (f->end_fs - f->arrival_fs);
+    uint64_t other_fs = took_fs - tsr_min_u64(took_fs, stood_fs + port_fs);
+    if (f->port_limited)
+      port_fs += other_fs;
+    else
+      late->latency_cycles = cycles_of(s, other_fs);
+    late->conflict_cycles = cycles_of(s, port_fs);
+    s->done_max_fs = tsr_max_u64(s->done_max_fs, f->end_fs);
+    f->done_fs = s->done_max_fs;
+    settle(s, f);
+  }
+}
+
+/* The next train: bursts whose slots have had their answers; 0: it has no more. */
+static bool collect_answered(struct state *s, uint64_t now) {
+  uint64_t slot = s->slot;
+  struct tsr_train *t = &s->train;
+  s->stalled = false;
+  for (t->n = 0; t->n < TSR_TRAIN_MAX; t->n++) {
+    if (!s->have && !tsri_walk_next(&s->walk, &s->held)) return false;
+    s->have = true;
+    s->stalled = s->window_end_fs[slot] == PENDING || t->n == s->p->outstanding;
+    if (s->stalled) return true;
+    t->addr[t->n] = s->held & ~TSR_ADDR_PAST;
+    t->ready_fs[t->n] = tsr_max_u64(s->window_end_fs[slot], now);
+    s->have = false;
+    slot = slot + 1 == s->p->outstanding ? 0 : slot + 1;
+  }
+  return true;
+}
+
+static void send(struct state *s) {
+  struct tsr_train *t = &s->train;
+  struct flight *f = &s->flight[(s->flights - 1) % IN_FLIGHT_MAX];
+  uint32_t tag[TSR_TRAIN_MAX];
+  if (t->n == 0) return;
+  uint64_t waited = s->port_wait_fs;
+  if (s->write) fetch(s);
+  f->port_wait_fs += s->port_wait_fs - waited;
+  for (uint32_t i = 0; i < t->n; i++) {
+    tag[i] = (uint32_t)s->slot;
+    s->window_end_fs[s->slot] = PENDING;
+    s->slot_flight[s->slot] = s->flights - 1;
+    s->slot = s->slot + 1 == s->p->outstanding ? 0 : s->slot + 1;
+  }
+  f->left += t->n;
+  s->counters[BURSTS] += t->n;
+  s->counters[BYTES] += t->n * s->p->burst;
+  s->mem->ops->memory->submit(s->mem->state, s->id, t, tag);
+}
+
+/* Sends all that the window has room for. */
+static void send_all(struct state *s) {
+  const struct tsr_env *e = s->env;
+  struct flight *f = &s->flight[(s->flights - 1) % IN_FLIGHT_MAX];
+  for (bool more = true; more && !s->stalled;) {
+    more = collect_answered(s, e->now_fs(e->engine));
+    if (s->near) {
+      issue(s);
+      f->end_fs = s->end_fs;
+    } else {
+      send(s);
+    }
+    if (more) continue;
+    f->issued = true;
+    release(s, s->near ? s->last_start_fs : 0);
+  }
+}
+
+/* Answers to bursts of one transfer. */
+static void take_answers(struct state *s, const struct tsr_answer *list, uint32_t n) {
+  struct flight *f = &s->flight[s->slot_flight[list[0].tag] % IN_FLIGHT_MAX];
+  uint64_t end_fs[TSR_TRAIN_MAX];
+  for (uint32_t i = 0; i < n; i++) end_fs[i] = list[i].end_fs;
+  f->arrival_fs = tsr_max_u64(f->arrival_fs, end_fs[n - 1]);
+  if (!s->write) f->port_wait_fs += deliver(s, &f->xfer, n, end_fs);
+  for (uint32_t i = 0; i < n; i++) {
+    s->window_end_fs[list[i].tag] = end_fs[i];
+    f->end_fs = tsr_max_u64(f->end_fs, end_fs[i]);
+  }
+  f->left -= n;
+}
+
+static void on_answers(void *arg, const struct tsr_answer *list, uint32_t n) {
+  struct state *s = arg;
+  for (uint32_t i = 0, k; i < n; i += k) {
+    uint64_t flight = s->slot_flight[list[i].tag];
+    for (k = 1; i + k < n && k < TSR_TRAIN_MAX; k++)
+      if (s->slot_flight[list[i + k].tag] != flight) break;
+    take_answers(s, list + i, k);
+  }
+  if (s->stalled) {
+    s->stalled = false;
+    send_all(s);
+  }
+  settle_answered(s);
+}
+
+static void start_later(struct state *s) {
+  struct flight *f = &s->flight[s->flights++ % IN_FLIGHT_MAX];
+  *f = (struct flight){.ticket = s->ticket,
+                       .start_fs = s->start_fs,
+                       .xfer = s->req->xfer,
+                       .near = s->near,
+                       .port_limited = s->port_limited,
+                       .arrival_fs = s->start_fs,
+                       .end_fs = s->start_fs,
+                       .before = s->before};
+  send_all(s);
+  settle_answered(s);
+}
+
+/* ---- bursts that are answered at once ---- */
 
 static void pump(void *arg) {
   struct state *s = arg;
@@ -347,7 +524,6 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->pipe_fs = s->near ? 0 : s->mem->ops->memory->pipe_fs(s->mem->state, s->p->burst);
   s->window_fs = s->port_wait_fs = 0;
   s->noc_hold_fs = s->noc_window_fs = s->noc_wait_fs = 0;
-  s->bank_fs = s->refresh_fs = s->turn_fs = 0;
   s->last_start_fs = s->last_arrival_fs = s->read_end_fs = s->end_fs = s->start_fs;
   s->taken_fs = s->start_fs;
   s->port_limited = slower(s, req->xfer.buffer);
@@ -358,8 +534,13 @@ static void start(void *vs, const struct tsr_req *req, struct tsr_ticket *t) {
   s->train.past = req->xfer.box.base_bytes & TSR_ADDR_PAST;
   s->train.core = s->core;
   s->train.n_cores = 1 + req->xfer.n_others;
+  s->before = (struct tsr_standstill){0};
+  if (s->dram->ops->memory->stood) s->dram->ops->memory->stood(s->dram->state, &s->before);
   tsri_walk_init(&s->walk, &req->xfer.box, req->xfer.index, s->p->burst);
-  pump(s);
+  if (s->later)
+    start_later(s);
+  else
+    pump(s);
 }
 
 static void end(void *vs) {
@@ -373,8 +554,7 @@ static void visit_transfer(struct state *s, struct tsr_visit *v) {
   uint64_t *const instants[] = {&s->start_fs,        &s->taken_fs,    &s->last_start_fs,
                                 &s->last_arrival_fs, &s->read_end_fs, &s->end_fs};
   const uint64_t spans[] = {s->idle_gap_fs, s->window_fs,     s->port_wait_fs, s->pipe_fs,
-                            s->noc_hold_fs, s->noc_window_fs, s->noc_wait_fs,  s->port_limited,
-                            s->bank_fs,     s->refresh_fs,    s->turn_fs};
+                            s->noc_hold_fs, s->noc_window_fs, s->noc_wait_fs,  s->port_limited};
   for (size_t i = 0; i < sizeof instants / sizeof *instants; i++) tsr_visit_fs(v, instants[i]);
   for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) tsr_visit_value(v, spans[i]);
   tsr_visit_pointer(v, s->req);
@@ -427,7 +607,7 @@ static void estimate(const void *vp, const struct tsr_req *req, struct tsr_estim
   }
   uint64_t bursts;
   if (!tsr_mul_u64(runs, inner / p->burst + 1, &bursts)) bursts = UINT64_MAX / 8;
-  uint64_t train = tsr_min_u64(TSR_TRAIN_USUAL, p->outstanding);
+  uint64_t train = tsr_min_u64(TSR_TRAIN_MAX, p->outstanding);
   /* twice: another engine may cut trains short */
   *out = (struct tsr_estimate){.events = 4 + 2 * (bursts / train)};
 }

@@ -1,24 +1,33 @@
 /* dram.banks: DRAM by its banks, behind a controller by channel.
  *
  * A burst is cut into the transactions of the device, each to its channel (models/dram/addr.h).
- * Its requests come `frontend` after it was sent, in their order, and wait at the channel's
- * door where it is full.  A write is over when its channel has taken it, and is written when
- * the channel turns to writing; a read is over when its last datum has come back.
+ * They come `frontend` after the burst was sent and wait at their channel's door, reads and
+ * writes apart, while there is no room.  A write is over when its channel has taken it, and is
+ * written when the channel turns to writing; a read is over when its last datum has come back.
  *
- * A train is answered at once: its reads are given their commands, among themselves in the
- * order of the controller, before another train's are looked at.  What would have been
- * overtaken by a later train is not; rows of later trains are opened in time all the same,
- * because commands of rows and of columns are kept in order each for itself.
+ * A command makes known when its data end, CL + BL clocks ahead.  So the channels are run in
+ * strides of that length, each up to now, and nothing that was to be told is late: but what is
+ * answered without a command (a write, a read of what waits to be written) is told up to a
+ * stride later than it happened.
+ *
+ * A memory in front (interconnect, last-level buffer) wants a train answered at once (`serve`):
+ * its reads are given their commands, among themselves in the order of the controller, before
+ * another train's are looked at.  What a later train would have overtaken is not; rows of later
+ * trains are opened in time all the same, because commands of rows and of columns are kept in
+ * order each for itself; and a refresh of banks one by one, which only helps where others go on
+ * meanwhile, is one of all banks.
  *
  * Units: fs outside, clocks of the DRAM inside; clock n begins at n times tCK. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "models/dram/channel.h"
 #include "models/models_int.h"
 #include "sim/base/mem.h"
 
-enum { PARTS_MAX = 1 << 14 }; /* of a burst: of 64 KiB by 4 B */
+enum { WAIT_MAX = 1 << 22 }; /* transactions of one asker */
 
 /* What is reported: of the channels' sums those that concern everyone, and bytes. */
 #define COUNTERS(X)                                                              \
@@ -50,12 +59,31 @@ static const struct tsr_counter counters[] = {
 #undef X
         {NULL, TSR_COUNTER_SUM, NULL}};
 
-struct bus { /* a data bus, in the train that is served */
-  uint64_t transactions;
-  struct tsri_idle before;
-};
 struct channel_use {
   uint64_t bytes, wait_fs; /* so far */
+};
+
+struct waiter { /* a transaction at its channel's door */
+  struct tsri_place_of at;
+  uint64_t addr, arrive, tag;
+  struct waiter *prev, *next; /* by time */
+};
+struct door {
+  struct waiter *first, *last;
+};
+
+struct burst {
+  uint64_t end;  /* clock */
+  uint32_t left; /* transactions that are not over */
+  bool write;
+};
+struct asker {
+  struct tsr_asker who;
+  uint32_t parts;          /* transactions of a burst, at most */
+  struct burst *burst;     /* owned; by tag */
+  struct waiter *waiter;   /* owned; of a tag `parts` */
+  struct tsr_answer *over; /* owned; of this stride */
+  uint32_t n_over;
 };
 
 struct state {
@@ -67,13 +95,18 @@ struct state {
   uint32_t n;                   /* channels that are there */
   struct tsri_channel_sums sums;
   struct channel_use *use; /* owned; by channel */
-  struct bus *bus;         /* owned; by channel and unit */
-  bool *touched;           /* owned; by channel: in this train */
   uint64_t *core_bytes;    /* owned; read and written, by core */
   uint32_t cores;
+  /* bursts answered later */
+  struct door (*door)[2]; /* owned; by channel, reads and writes */
+  struct asker *asker;    /* owned */
+  size_t n_askers, cap_askers;
+  uint64_t in_flight; /* bursts without an answer */
+  bool striding;      /* the next stride is on its way */
+  uint64_t until;     /* clock up to which the last one went */
+  uint64_t crowded;   /* clocks by buses: idle where others had it all to do */
+  /* trains answered at once */
   struct tsr_train *train; /* that is served */
-  uint32_t last_bus;       /* on which its last datum passed, … */
-  uint64_t last_clock;     /* … and when */
 };
 
 /* ---- time ---- */
@@ -91,26 +124,19 @@ static uint64_t fs_at(const struct state *s, uint64_t clock) {
 static void fini(void *vs) {
   struct state *s = vs;
   for (uint32_t i = 0; i < s->n; i++) tsri_channel_fini(&s->channel[i]);
+  for (size_t i = 0; i < s->n_askers; i++) {
+    tsr_mem_free(s->asker[i].burst);
+    tsr_mem_free(s->asker[i].waiter);
+    tsr_mem_free(s->asker[i].over);
+  }
+  tsr_mem_free(s->asker);
   tsr_mem_free(s->channel);
   tsr_mem_free(s->use);
-  tsr_mem_free(s->bus);
-  tsr_mem_free(s->touched);
+  tsr_mem_free(s->door);
   tsr_mem_free(s->core_bytes);
 }
 
-static uint32_t bus_of(const struct state *s, uint32_t channel, uint32_t bank) {
-  const struct tsri_device *d = &s->channel[channel].dev;
-  return channel * d->units + bank / d->banks_of_unit;
-}
-
-/* Of a request of the present train: `tag` is its burst. */
-static void on_done(void *arg, uint64_t tag, uint64_t clock) {
-  struct state *s = arg;
-  struct tsr_train *t = s->train;
-  uint64_t *end = &t->end_fs[tag];
-  uint64_t fs = fs_at(s, clock);
-  if (*end < fs) *end = fs;
-}
+static void on_over(void *arg, uint64_t tag, uint64_t clock);
 
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
                             struct tsr_err *err) {
@@ -119,38 +145,222 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   enum tsr_status st = tsr_dram_check(&s->c, err);
   if (!st) st = tsri_addr_init(&s->map, &s->c, err);
   if (st) return st;
-  s->c.org.dual_bus = true; /* rows of later trains are opened in time */
-  s->c.p.one_command = 0;
   s->env = w->env;
   s->counters = w->self->counters;
   s->cores = w->cores;
   size_t n = s->c.org.channels;
   s->channel = tsr_mem_array(n, sizeof *s->channel);
   s->use = tsr_mem_array(n, sizeof *s->use);
-  s->bus = tsr_mem_array(n * s->c.org.units, sizeof *s->bus);
-  s->touched = tsr_mem_array(n, sizeof *s->touched);
+  s->door = tsr_mem_array(n, sizeof *s->door);
   s->core_bytes = tsr_mem_array((size_t)w->cores * 2 + 1, sizeof *s->core_bytes);
-  if (!s->channel || !s->use || !s->bus || !s->touched || !s->core_bytes)
-    return tsr_err_nomem(err);
+  if (!s->channel || !s->use || !s->door || !s->core_bytes) return tsr_err_nomem(err);
   for (; !st && s->n < n; s->n++) {
     struct tsri_channel *ch = &s->channel[s->n];
     st = tsri_channel_init(ch, &s->c, &s->sums, err);
-    ch->done = on_done;
+    ch->done = on_over;
     ch->arg = s;
   }
   return st;
 }
 
-/* ---- serving ---- */
+static void report(struct state *s) {
+#define X(field, name, doc) s->counters[C_##field] = s->sums.field;
+  COUNTERS(X)
+#undef X
+}
 
-static void touch(struct state *s, uint32_t channel) {
-  if (s->touched[channel]) return;
-  s->touched[channel] = true;
-  for (uint32_t u = 0; u < s->c.org.units; u++) {
-    struct bus *b = &s->bus[channel * s->c.org.units + u];
-    b->transactions = 0;
-    b->before = s->channel[channel].unit[u].idle;
+static void count_train(struct state *s, const struct tsr_train *t) {
+  uint64_t bytes = (uint64_t)t->n * t->burst_bytes;
+  TSR_CHECK(t->core < s->cores);
+  s->core_bytes[2 * (size_t)t->core + t->write] += bytes;
+  s->counters[t->write ? WRITE_BYTES : READ_BYTES] += bytes;
+}
+
+/* The channel takes in what arrived at `arrive`. */
+static void take_in(struct state *s, struct tsri_place_of at, uint64_t addr, uint64_t arrive,
+                    uint64_t taken, bool write, uint64_t tag) {
+  s->use[at.channel].bytes += s->c.org.tx_bytes;
+  s->use[at.channel].wait_fs += (taken - arrive) * s->c.tck_fs;
+  tsri_channel_accept(&s->channel[at.channel], taken, at, addr, write, tag);
+}
+
+/* ---- answers later: doors ---- */
+
+static enum tsr_status join(void *vs, const struct tsr_asker *who, uint32_t *id,
+                            struct tsr_err *err) {
+  struct state *s = vs;
+  uint64_t parts = who->burst_bytes / s->c.org.tx_bytes + 2;
+  if (who->bursts * parts > WAIT_MAX)
+    return tsr_err_set(err, TSR_INPUT,
+                       "dram.banks: %" PRIu32 " bursts of %" PRIu32
+                       " B in flight are more than %d transactions of %" PRIu64 " B",
+                       who->bursts, who->burst_bytes, WAIT_MAX, (uint64_t)s->c.org.tx_bytes);
+  if (!tsr_mem_grow((void **)&s->asker, &s->cap_askers, s->n_askers + 1, sizeof *s->asker))
+    return tsr_err_nomem(err);
+  *id = (uint32_t)s->n_askers;
+  struct asker *a = &s->asker[s->n_askers++];
+  *a = (struct asker){.who = *who, .parts = (uint32_t)parts};
+  a->burst = tsr_mem_array(who->bursts, sizeof *a->burst);
+  a->waiter = tsr_mem_array(who->bursts * parts, sizeof *a->waiter);
+  a->over = tsr_mem_array(who->bursts, sizeof *a->over);
+  return a->burst && a->waiter && a->over ? TSR_OK : tsr_err_nomem(err);
+}
+
+static void line_up(struct door *d, struct waiter *w) {
+  struct waiter *before = d->last;
+  while (before && before->arrive > w->arrive) before = before->prev;
+  w->prev = before;
+  w->next = before ? before->next : d->first;
+  *(w->prev ? &w->prev->next : &d->first) = w;
+  *(w->next ? &w->next->prev : &d->last) = w;
+}
+static void go_in(struct state *s, struct door *d, bool write, uint64_t taken) {
+  struct waiter *w = d->first;
+  d->first = w->next;
+  *(d->first ? &d->first->prev : &d->last) = NULL;
+  take_in(s, w->at, w->addr, w->arrive, taken, write, w->tag);
+}
+
+static void stride(void *arg);
+static void stride_at(struct state *s, uint64_t clock) {
+  s->striding = true;
+  s->env->at(s->env->engine, fs_at(s, clock), TSR_PRIO_MEMORY, stride, s);
+}
+
+static void submit(void *vs, uint32_t id, const struct tsr_train *t, const uint32_t *tag) {
+  struct state *s = vs;
+  struct asker *a = &s->asker[id];
+  const uint64_t tx = s->c.org.tx_bytes;
+  for (uint32_t i = 0; i < t->n; i++) {
+    struct burst *b = &a->burst[tag[i]];
+    struct waiter *w = &a->waiter[(size_t)tag[i] * a->parts];
+    uint64_t end = t->addr[i] + t->burst_bytes,
+             arrive = clock_at(s, t->ready_fs[i] + s->c.frontend_fs);
+    *b = (struct burst){.write = t->write};
+    for (uint64_t addr = t->addr[i] & ~(tx - 1); addr < end; addr += tx, w++, b->left++) {
+      *w = (struct waiter){.at = tsri_addr_place(&s->map, addr),
+                           .addr = addr,
+                           .arrive = tsr_max_u64(arrive, s->until),
+                           .tag = (uint64_t)id << 32 | tag[i]};
+      line_up(&s->door[w->at.channel][t->write], w);
+    }
   }
+  s->in_flight += t->n;
+  count_train(s, t);
+  if (!s->striding) {
+    uint64_t now = clock_at(s, s->env->now_fs(s->env->engine));
+    s->until = now;
+    stride_at(s, now + s->c.t.cl + s->c.t.bl);
+  }
+}
+
+/* Which door's first goes in next: one that arrives before `limit` and has room, the earliest
+ * of two; -1: none.  *shut: the doors that have one without room, a bit each. */
+static int next_in(const struct state *s, uint32_t c, uint64_t from, uint64_t limit,
+                   int *shut) {
+  uint64_t at = limit;
+  int d = -1;
+  *shut = 0;
+  for (int i = 0; i < 2; i++) {
+    const struct waiter *w = s->door[c][i].first;
+    if (!w || w->arrive >= limit) continue;
+    if (!tsri_channel_room(&s->channel[c], i)) {
+      *shut |= 1 << i;
+    } else if (tsr_max_u64(w->arrive, from) < at) {
+      at = tsr_max_u64(w->arrive, from);
+      d = i;
+    }
+  }
+  return d;
+}
+
+/* What comes to a channel's doors before `limit` goes in, each as soon as there is room; the
+ * channel is run up to there. */
+static void run_channel(struct state *s, uint32_t c, uint64_t limit) {
+  static const enum tsri_until room[] = {TSRI_UNTIL_LIMIT, TSRI_UNTIL_READ_ROOM,
+                                         TSRI_UNTIL_WRITE_ROOM, TSRI_UNTIL_ROOM};
+  struct tsri_channel *ch = &s->channel[c];
+  int d, shut;
+  uint64_t from = 0;
+  while ((d = next_in(s, c, from, limit, &shut)) >= 0 || shut) {
+    uint64_t goal = d < 0 ? limit - 1 : tsr_max_u64(s->door[c][d].first->arrive, from);
+    if (shut) {
+      uint64_t freed = tsri_channel_run(ch, goal + 1, room[shut]);
+      if (freed <= goal) {
+        from = tsr_max_u64(from, freed);
+        continue;
+      }
+      if (d < 0) return;
+    }
+    (void)tsri_channel_run(ch, goal + 1, TSRI_UNTIL_LIMIT);
+    from = goal;
+    go_in(s, &s->door[c][d], d, goal);
+  }
+  (void)tsri_channel_run(ch, limit, TSRI_UNTIL_LIMIT);
+}
+
+/* Channels that wait for nothing while others cannot take what comes. */
+static void see_crowd(struct state *s, uint64_t clocks) {
+  bool crowd = false;
+  uint64_t idle = 0;
+  for (uint32_t c = 0; c < s->n; c++) {
+    if (s->door[c][0].first || s->door[c][1].first) crowd = true;
+    for (uint32_t u = 0; u < s->c.org.units; u++) idle += !s->channel[c].unit[u].waiting;
+  }
+  if (crowd) s->crowded += idle * clocks;
+}
+
+static int by_time(const void *pa, const void *pb) {
+  const struct tsr_answer *a = pa, *b = pb;
+  if (a->end_fs != b->end_fs) return a->end_fs < b->end_fs ? -1 : 1;
+  return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+static void tell(struct state *s) {
+  for (size_t i = 0; i < s->n_askers; i++) {
+    struct asker *a = &s->asker[i];
+    uint32_t n = a->n_over;
+    if (!n) continue;
+    qsort(a->over, n, sizeof *a->over, by_time);
+    a->n_over = 0;
+    s->in_flight -= n;
+    a->who.done(a->who.arg, a->over, n);
+  }
+}
+
+static void stride(void *arg) {
+  struct state *s = arg;
+  uint64_t now = clock_at(s, s->env->now_fs(s->env->engine));
+  s->striding = false;
+  for (uint32_t c = 0; c < s->n; c++)
+    if (s->door[c][0].first || s->door[c][1].first || s->channel[c].reading)
+      run_channel(s, c, now);
+  see_crowd(s, now - s->until);
+  s->until = now;
+  report(s);
+  tell(s);
+  if (s->in_flight && !s->striding) stride_at(s, now + s->c.t.cl + s->c.t.bl);
+}
+
+static void stood(void *vs, struct tsr_standstill *out) {
+  const struct state *s = vs;
+  const struct tsri_channel_sums *x = &s->sums;
+  uint64_t buses = tsr_dram_buses(&s->c), tck = s->c.tck_fs;
+  tsr_u128 data = (tsr_u128)(x->read_cmds + x->write_cmds) * s->c.t.bl;
+  *out = (struct tsr_standstill){
+      .data_fs = (uint64_t)(data * tck / buses),
+      .bank_fs = (uint64_t)((tsr_u128)(x->bank_clocks + s->crowded) * tck / buses),
+      .refresh_fs = (uint64_t)((tsr_u128)x->refresh_clocks * tck / buses),
+      .turn_fs = (uint64_t)((tsr_u128)x->turn_clocks * tck / buses)};
+}
+
+/* ---- trains answered at once ---- */
+
+/* Before the first. */
+static void be_direct(struct state *s) {
+  s->c.org.dual_bus = true;
+  s->c.p.one_command = 0;
+  if (s->c.refresh == TSR_DRAM_REFRESH_BANK) s->c.refresh = TSR_DRAM_REFRESH_ALL;
 }
 
 /* A transaction of burst i, which is there at clock t; when it was taken. */
@@ -158,17 +368,13 @@ static uint64_t put_in(struct state *s, uint64_t addr, uint32_t i, uint64_t t) {
   bool write = s->train->write;
   struct tsri_place_of at = tsri_addr_place(&s->map, addr);
   struct tsri_channel *ch = &s->channel[at.channel];
-  touch(s, at.channel);
   (void)tsri_channel_run(ch, t + 1, TSRI_UNTIL_LIMIT);
   uint64_t taken = t;
   if (!tsri_channel_room(ch, write))
     taken =
         tsr_max_u64(t, tsri_channel_run(ch, UINT64_MAX,
                                         write ? TSRI_UNTIL_WRITE_ROOM : TSRI_UNTIL_READ_ROOM));
-  s->bus[bus_of(s, at.channel, at.bank)].transactions++;
-  s->use[at.channel].bytes += s->c.org.tx_bytes;
-  s->use[at.channel].wait_fs += (taken - t) * s->c.tck_fs;
-  tsri_channel_accept(ch, taken, at, addr, write, i);
+  take_in(s, at, addr, t, taken, write, i);
   return taken;
 }
 
@@ -183,60 +389,42 @@ static void put_burst(struct state *s, uint32_t i) {
   t->start_fs[i] = tsr_max_u64(fs - tsr_min_u64(fs, s->c.frontend_fs), t->ready_fs[i]);
 }
 
-static uint64_t difference(uint64_t now, uint64_t before, uint64_t tck) {
-  return (now - before) * tck;
-}
-
-/* Why the train took as long as it did: what the bus that ended last stood still for, and
- * how much more than its part of the transactions it had.  Returns how long the buses stood
- * idle because nothing had come. */
-static uint64_t settle(struct state *s, uint64_t transactions) {
-  const uint64_t tck = s->c.tck_fs, units = s->c.org.units, buses = tsr_dram_buses(&s->c);
-  struct tsr_train *t = s->train;
-  uint64_t away = 0, last = 0;
-  for (uint32_t c = 0; c < s->n; c++) {
-    if (!s->touched[c]) continue;
-    s->touched[c] = false;
-    for (uint32_t u = 0; u < units; u++) {
-      const struct bus *b = &s->bus[c * units + u];
-      const struct tsri_unit_state *x = &s->channel[c].unit[u];
-      if (!b->transactions) continue;
-      away += difference(x->idle.away, b->before.away, tck);
-      if (x->col_at < last) continue;
-      last = x->col_at;
-      uint64_t fair = tsr_ceil_div(transactions, buses);
-      uint64_t more = b->transactions > fair ? b->transactions - fair : 0;
-      t->bank_fs = difference(x->idle.bank, b->before.bank, tck) + more * s->c.t.bl * tck;
-      t->refresh_fs = difference(x->idle.refresh, b->before.refresh, tck);
-      t->turn_fs = difference(x->idle.turn, b->before.turn, tck);
-    }
-  }
-  return away;
-}
-
-static void report(struct state *s) {
-#define X(field, name, doc) s->counters[C_##field] = s->sums.field;
-  COUNTERS(X)
-#undef X
-}
-
 static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   struct state *s = vs;
   (void)from_fs;
+  TSR_CHECK(!s->n_askers);
+  if (!s->sums.reads && !s->sums.writes) be_direct(s);
+  t->noc_fs = t->hold_fs = 0;
+  uint64_t before = s->sums.away_clocks;
   s->train = t;
-  t->noc_fs = t->hold_fs = t->bank_fs = t->refresh_fs = t->turn_fs = 0;
-  uint64_t before = s->sums.reads + s->sums.writes;
   for (uint32_t i = 0; i < t->n; i++) put_burst(s, i);
   for (uint32_t c = 0; c < s->n && !t->write; c++)
-    if (s->touched[c])
+    if (s->channel[c].reading)
       (void)tsri_channel_run(&s->channel[c], UINT64_MAX, TSRI_UNTIL_READS_DONE);
-  uint64_t idle = settle(s, s->sums.reads + s->sums.writes - before);
   for (uint32_t i = 0; i < t->n && !t->write; i++) t->end_fs[i] += s->c.frontend_fs;
-  TSR_CHECK(t->core < s->cores);
-  s->core_bytes[2 * (size_t)t->core + t->write] += (uint64_t)t->n * t->burst_bytes;
-  s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;
+  s->train = NULL;
+  count_train(s, t);
   report(s);
-  return idle;
+  return (s->sums.away_clocks - before) * s->c.tck_fs;
+}
+
+/* ---- both ---- */
+
+/* A transaction is over. */
+static void on_over(void *arg, uint64_t tag, uint64_t clock) {
+  struct state *s = arg;
+  if (s->train) {
+    uint64_t *end = &s->train->end_fs[tag];
+    *end = tsr_max_u64(*end, fs_at(s, clock));
+    return;
+  }
+  struct asker *a = &s->asker[tag >> 32];
+  struct burst *b = &a->burst[(uint32_t)tag];
+  b->end = tsr_max_u64(b->end, clock);
+  if (--b->left) return;
+  uint64_t back = b->write ? 0 : s->c.frontend_fs;
+  a->over[a->n_over++] =
+      (struct tsr_answer){.end_fs = fs_at(s, b->end) + back, .tag = (uint32_t)tag};
 }
 
 /* When a data bus is free at the earliest. */
@@ -268,10 +456,6 @@ static uint64_t buses(const void *vp) {
 }
 static uint64_t latency(const void *vp) {
   return latency_of(vp);
-}
-static uint32_t train(const void *vp) {
-  (void)vp;
-  return TSR_TRAIN_MAX;
 }
 
 static size_t resources(const void *vs) {
@@ -307,7 +491,9 @@ static const struct tsr_memory_ops memory = {.serve = serve,
                                              .latency_fs = latency,
                                              .resources = resources,
                                              .resource = resource,
-                                             .train = train,
+                                             .join = join,
+                                             .submit = submit,
+                                             .stood = stood,
                                              .core_bytes = core_bytes};
 
 const struct tsr_component tsri_dram_banks = {

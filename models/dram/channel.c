@@ -206,7 +206,7 @@ static void charge_idle(struct tsri_channel *ch, const struct tsri_slot *s, uint
   x->col_at = t + 1;
   x->col_write = s->write;
   uint64_t free = last ? last - 1 + tm->bl : 0;
-  x->idle.away += base - free;
+  ch->sums->away_clocks += base - free;
   if (t <= base) return;
   uint64_t gap = t - base;
   uint64_t from = tsr_max_u64(base, x->ref_from), to = tsr_min_u64(t, x->ref_to);
@@ -217,9 +217,6 @@ static void charge_idle(struct tsri_channel *ch, const struct tsri_slot *s, uint
     part = after > base ? tsr_min_u64(gap, after - base) : 0;
     gap -= part;
   }
-  x->idle.refresh += refresh;
-  x->idle.turn += part;
-  x->idle.bank += gap;
   ch->sums->refresh_clocks += refresh;
   ch->sums->turn_clocks += part;
   ch->sums->bank_clocks += gap;
@@ -424,14 +421,10 @@ static void give(struct tsri_channel *ch, struct tsri_choice x) {
 
 /* ---- bank queues ---- */
 
-/* One request goes on into its bank's queue at clock t; false: none can. */
-static bool feed(struct tsri_channel *ch, uint64_t t) {
+/* The first request of a direction whose bank's queue has room goes on there at clock t; false:
+ * none can.  A write does not overtake a read of its address: reads go first, then. */
+static bool feed_from(struct tsri_channel *ch, bool write, uint64_t t) {
   const struct tsr_dram_policy *p = &ch->c->p;
-  if (!ch->draining) {
-    if (ch->queue[1].n >= p->drain_high || (ch->queue[1].n >= p->drain_idle && !ch->queued))
-      ch->draining = ch->queue[1].n;
-  }
-  bool write = ch->draining > 0;
   struct tsri_list *q = &ch->queue[write];
   for (int32_t i = q->head; i >= 0; i = ch->slot[i].next) {
     struct tsri_slot *s = &ch->slot[i];
@@ -439,7 +432,7 @@ static bool feed(struct tsri_channel *ch, uint64_t t) {
     if (write) {
       if (p->merge_reads && tsri_table_find(&ch->at[0], s->addr) >= 0) {
         ch->draining = 0;
-        return false;
+        return feed_from(ch, false, t);
       }
       ch->draining--;
     }
@@ -450,6 +443,16 @@ static bool feed(struct tsri_channel *ch, uint64_t t) {
     return true;
   }
   return false;
+}
+
+/* One request goes on into its bank's queue at clock t; false: none can. */
+static bool feed(struct tsri_channel *ch, uint64_t t) {
+  const struct tsr_dram_policy *p = &ch->c->p;
+  if (!ch->draining) {
+    if (ch->queue[1].n >= p->drain_high || (ch->queue[1].n >= p->drain_idle && !ch->queued))
+      ch->draining = ch->queue[1].n;
+  }
+  return feed_from(ch, ch->draining > 0, t);
 }
 
 /* ---- running ---- */
@@ -495,6 +498,7 @@ static bool is_so(const struct tsri_channel *ch, enum tsri_until until) {
   switch (until) {
   case TSRI_UNTIL_READ_ROOM: return tsri_channel_room(ch, false);
   case TSRI_UNTIL_WRITE_ROOM: return tsri_channel_room(ch, true);
+  case TSRI_UNTIL_ROOM: return tsri_channel_room(ch, false) || tsri_channel_room(ch, true);
   case TSRI_UNTIL_READS_DONE: return !ch->reading;
   default: return false;
   }

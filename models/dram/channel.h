@@ -23,13 +23,9 @@ struct tsri_channel_sums {
   uint64_t turnarounds;             /* of the data bus from one direction to the other */
   uint64_t latency_clocks;          /* sum over reads: taken in to last data */
   uint64_t queue_clocks;            /* sum over requests: taken in to command */
-  uint64_t bank_clocks, refresh_clocks, turn_clocks; /* of struct tsri_idle, over the buses */
-};
-
-/* Clocks in which a data bus stood idle, by what the request that came next waited for: its
- * row or bank, a refresh, the bus's direction; it had not come. */
-struct tsri_idle {
-  uint64_t bank, refresh, turn, away;
+  /* clocks in which a data bus stood idle, by what the request that came next waited for: its
+   * row or bank, a refresh, the bus's direction; it had not come */
+  uint64_t bank_clocks, refresh_clocks, turn_clocks, away_clocks;
 };
 
 /* Transactions on the data buses by time: TSRI_BINS of equal length, which doubles when time
@@ -75,7 +71,6 @@ struct tsri_unit_state {
   uint64_t ref_from, ref_to; /* the last one: since when it held requests, until when */
   uint64_t col_at;           /* the last column command, 1 + its clock */
   bool col_write;
-  struct tsri_idle idle; /* of its data bus; of ranks: in all of them, by who came next */
 };
 
 enum tsri_kind { TSRI_NOTHING, TSRI_REQUEST, TSRI_REFRESH, TSRI_SECOND };
@@ -161,6 +156,7 @@ enum tsri_until {
   TSRI_UNTIL_LIMIT,
   TSRI_UNTIL_READ_ROOM,  /* or until there is room for a read … */
   TSRI_UNTIL_WRITE_ROOM, /* … for a write */
+  TSRI_UNTIL_ROOM,       /* … for one of them */
   TSRI_UNTIL_READS_DONE  /* or until no read waits */
 };
 /* Gives commands that begin before `limit`, or only until something is so; returns the clock

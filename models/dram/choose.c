@@ -31,6 +31,13 @@ static uint64_t order_of(const struct tsri_channel *ch, uint32_t bank, uint64_t 
   return distance << 48 | (seq & (((uint64_t)1 << 48) - 1)); /* in a bank, the oldest */
 }
 
+static void take_better(struct tsri_choice *best, const struct tsri_choice *x) {
+  if (x->at != best->at       ? x->at < best->at
+      : x->tier != best->tier ? x->tier < best->tier
+                              : x->order < best->order)
+    *best = *x;
+}
+
 static void consider(const struct tsri_channel *ch, struct tsri_choice *best,
                      struct tsri_choice x) {
   bool column = tsri_is_column(x.cmd);
@@ -38,9 +45,7 @@ static void consider(const struct tsri_channel *ch, struct tsri_choice *best,
   if (x.at > best->at) return;
   x.at = edge(ch, x.cmd, x.bank, x.at);
   if (!column) x.tier += ch->row_tier;
-  if (x.at < best->at || (x.at == best->at && (x.tier < best->tier || (x.tier == best->tier &&
-                                                                       x.order < best->order))))
-    *best = x;
+  take_better(best, &x);
 }
 
 static uint32_t tier_of(const struct tsri_channel *ch, enum tsri_cmd cmd) {
@@ -248,7 +253,7 @@ static void offer_refresh(const struct tsri_channel *ch, struct tsri_choice *bes
   }
   if (d->open[u] && ch->c->p.refresh_banks) {
     for (uint32_t b = first; b < first + d->banks_of_unit; b++) {
-      if (d->row[b] == TSRI_NO_ROW) continue;
+      if (d->row[b] == TSRI_NO_ROW || ch->bank[b].active >= 0) continue;
       x.bank = b;
       x.all = false;
       x.order = b;
@@ -262,6 +267,17 @@ static void offer_refresh(const struct tsri_channel *ch, struct tsri_choice *bes
   x.cmd = d->open[u] ? TSRI_PREA : TSRI_REFA;
   x.at = tsri_device_ready_unit(d, x.cmd, u);
   consider(ch, best, x);
+}
+
+/* Whether an activate would put off a refresh of one bank that could go as soon: by as much as
+ * it is longer on the command bus.  Activates that follow each other would for ever. */
+static bool puts_off(const struct tsri_channel *ch, const struct tsri_choice *act,
+                     const struct tsri_choice *refresh) {
+  const struct tsr_dram_timing *t = &ch->c->t;
+  uint64_t longer = t->act_clk > t->row_clk ? t->act_clk - t->row_clk : 0;
+  if (ch->c->org.half_clock) longer = 2 * longer + 1; /* and at a rising edge */
+  return refresh->cmd == TSRI_REFB && act->kind == TSRI_REQUEST && act->cmd == TSRI_ACT &&
+         refresh->at <= act->at + longer;
 }
 
 /* ---- refreshes falling due ---- */
@@ -345,10 +361,7 @@ static void offer_requests(struct tsri_channel *ch, struct tsri_choice *best) {
       offer_class(ch, x, k);
       ch->known[k] = true;
     }
-    if (x->at < best->at ||
-        (x->at == best->at &&
-         (x->tier < best->tier || (x->tier == best->tier && x->order < best->order))))
-      *best = *x;
+    take_better(best, x);
   }
 }
 
@@ -361,6 +374,7 @@ struct tsri_choice tsri_choice_make(struct tsri_channel *ch) {
     if (best.at <= from && !ch->ref_n && !ch->c->org.dual_bus && ch->act2 < 0) return best;
   }
   bool held = false;
+  struct tsri_choice refresh = {.kind = TSRI_NOTHING, .at = NEVER, .tier = UINT32_MAX};
   for (uint32_t i = 0; i < ch->ref_n; i++) {
     uint32_t u = ch->ref_queue[i];
     if (!must_refresh(ch, u)) continue;
@@ -370,13 +384,15 @@ struct tsri_choice tsri_choice_make(struct tsri_channel *ch) {
       tsri_refresh_keep(ch, u, true);
       tsri_choice_forget(ch);
     }
-    offer_refresh(ch, &best, u);
+    offer_refresh(ch, &refresh, u);
     held = ch->c->p.refresh_alone;
     if (ch->c->p.refresh_banks) break;
   }
+  take_better(&best, &refresh);
   if (!held && (best.at > from || ch->c->org.dual_bus || !ch->c->p.active_first)) {
     choose_direction(ch);
     if (ch->queued) offer_requests(ch, &best);
+    if (puts_off(ch, &best, &refresh)) best = refresh;
   }
   if (ch->act2 >= 0) {
     bool urgent = from >= ch->act2_by;

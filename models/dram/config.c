@@ -115,14 +115,23 @@ enum tsr_status tsr_dram_check(const struct tsr_dram_config *c, struct tsr_err *
     return tsr_err_set(err, TSR_INPUT, "a channel has %" PRIu64 " banks; expected at most %d",
                        banks, TSR_DRAM_BANKS_MAX);
   if (!t->bl) return wrong(err, "timing.tBL", "is 0; expected the clocks of a burst");
+  uint64_t rcd = tsr_max_u64(t->rcd_rd, t->rcd_wr);
+  if (t->ras <= rcd + t->act_clk)
+    return wrong(err, "timing.tRAS",
+                 "is not above tRCD: a row would be closed before it is read");
+  if (t->rtw + t->cwl < t->cl + t->bl)
+    return wrong(err, "timing.tRTW", "is below CL + BL - CWL: data would meet on the bus");
+  if (c->refresh != TSR_DRAM_REFRESH_NONE && t->refi && rcd >= t->refi / 2)
+    return wrong(err, "timing.tRCD_RD", "and tRCD_WR leave less than half of timing.tREFI");
   if (c->refresh == TSR_DRAM_REFRESH_ALL && t->refi && t->rfc >= t->refi / 2)
     return wrong(err, "timing.tRFC", "leaves less than half of timing.tREFI to requests");
   uint64_t bank_refi = t->refi / (o->stack_ids * o->groups * o->banks);
   if (c->refresh == TSR_DRAM_REFRESH_BANK && t->refi &&
-      (!t->rfc_pb || t->rrefd >= bank_refi || t->rfc_pb >= t->refi / 2))
+      (!t->rfc_pb || t->rfc_pb >= t->refi / 2 ||
+       t->rrefd + t->rrd_s + t->act_clk + t->row_clk >= bank_refi / 2))
     return wrong(err, "refresh",
                  "is per_bank, for which timing.tRFC_PB must not be 0, nor half of "
-                 "timing.tREFI, nor timing.tRREFD its part of a bank");
+                 "timing.tREFI, nor tRREFD and tRRD_S half of a bank's part of it");
   if (c->p.drain_low >= c->p.drain_high)
     return wrong(err, "scheduler.drain_low", "is not below scheduler.drain_high");
   if (c->p.drain_high > c->p.writes)

@@ -27,7 +27,8 @@ enum tsri_level {
   TSRI_LEVEL_BANK,
   TSRI_LEVELS
 };
-enum { TSRI_RULES_MAX = 24, TSRI_WINDOW = 4, TSRI_NO_ROW = UINT32_MAX };
+enum { TSRI_RULES_MAX = 24, TSRI_WINDOW = 4 };
+#define TSRI_NO_ROW UINT32_MAX
 
 struct tsri_rule {
   uint8_t level, after, window;

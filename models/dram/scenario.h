@@ -3,15 +3,14 @@
  * A scenario is a text `pattern;requests;key=value key=value …`:
  *   seq      base w                      one after the other
  *   stride   S base w                    S bytes apart, wrapped
- *   rand     seed range wpct             over `range` bytes, wpct of a hundred are writes
- *   nstream  K C D wmask base            K streams D bytes apart, C transactions in turn; a
- *                                        stream is written where wmask has its bit
- *   tile2d   R W P base w                tiles of R rows of W bytes of a matrix of pitch P
- *   pingpong S wmask base                two streams S bytes apart in turn
- *   gemm     M N K tm tn tk e ec bA bB bC  reads of tiles of A and B, writes of C
- * and for all of them `load` (of the peak rate at which they come; else as fast as they are
- * taken).  Addresses are reduced modulo 1 GiB.  Numbers are decimal or 0x….  The rule is that
- * of the recorded runs that tests/golden/dram compares with.
+ *   rand     seed range wpct             over `range` bytes, writes where a byte of the
+ * generator, modulo 100, is below wpct (30: 35 % of them) nstream  K C D wmask base K streams D
+ * bytes apart, C transactions in turn; a stream is written where wmask has its bit tile2d   R W
+ * P base w                tiles of R rows of W bytes of a matrix of pitch P pingpong S wmask
+ * base                two streams S bytes apart in turn gemm     M N K tm tn tk e ec bA bB bC
+ * reads of tiles of A and B, writes of C and for all of them `load` (of the peak rate at which
+ * they come; else as fast as they are taken).  Addresses are reduced modulo 1 GiB.  Numbers are
+ * decimal or 0x….  The rule is that of the recorded runs that tests/golden/dram compares with.
  *
  * Units: bytes, transactions of tx_bytes.  Ownership: a stream is its creator's. */
 #ifndef TSR_MODELS_DRAM_SCENARIO_H

@@ -130,7 +130,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   }
   s->next = next;
   s->bursts += t->n;
-  t->noc_fs = t->hold_fs = t->bank_fs = t->refresh_fs = t->turn_fs = 0;
+  t->noc_fs = t->hold_fs = 0;
   TSR_CHECK(t->core < s->cores);
   s->core_bytes[2 * (size_t)t->core + t->write] += (uint64_t)t->n * t->burst_bytes;
   s->counters[t->write ? WRITE_BYTES : READ_BYTES] += (uint64_t)t->n * t->burst_bytes;

@@ -92,7 +92,7 @@ struct access {
   uint64_t lookup_fs, there_fs;
 };
 
-enum { ROUND_MAX = 2 * TSR_TRAIN_USUAL };
+enum { ROUND_MAX = 2 * TSR_TRAIN_MAX };
 struct state {
   const struct params *p;
   const struct tsr_env *env;
@@ -104,9 +104,9 @@ struct state {
   uint32_t n;
   struct access access[ROUND_MAX];
   struct tsr_train fills, writebacks;
-  struct line *filled[TSR_TRAIN_USUAL];
-  uint64_t fill_tag[TSR_TRAIN_USUAL];
-  int32_t after_fill[TSR_TRAIN_USUAL]; /* of a line to write back that is due itself, or -1 */
+  struct line *filled[TSR_TRAIN_MAX];
+  uint64_t fill_tag[TSR_TRAIN_MAX];
+  int32_t after_fill[TSR_TRAIN_MAX]; /* of a line to write back that is due itself, or -1 */
   /* of the train being served */
   struct tsr_train *train;
   uint64_t from_fs, slice_idle_fs, behind_idle_fs;
@@ -167,9 +167,6 @@ static void serve_behind(struct state *s, struct tsr_train *t) {
   t->n_cores = 1;
   uint64_t idle = mem->serve(s->mem->state, t, s->from_fs);
   if (!t->write) s->behind_idle_fs += idle;
-  s->train->bank_fs += t->bank_fs;
-  s->train->refresh_fs += t->refresh_fs;
-  s->train->turn_fs += t->turn_fs;
   s->self->counters[t->write ? WRITEBACK_BYTES : FILL_BYTES] += t->n * s->p->line;
 }
 
@@ -292,7 +289,6 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   s->train = t;
   s->from_fs = from_fs;
   s->slice_idle_fs = s->behind_idle_fs = t->noc_fs = t->hold_fs = 0;
-  t->bank_fs = t->refresh_fs = t->turn_fs = 0;
   s->hit = s->missed = false;
   s->fills.write = false;
   s->writebacks.write = true;
@@ -304,7 +300,7 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
       look_up(s, i, number, (uint32_t)(next - at));
       at = next;
       bool full =
-          s->n == ROUND_MAX || s->fills.n == TSR_TRAIN_USUAL || s->writebacks.n == TSR_TRAIN_USUAL;
+          s->n == ROUND_MAX || s->fills.n == TSR_TRAIN_MAX || s->writebacks.n == TSR_TRAIN_MAX;
       if (full) end_round(s);
     }
   }

@@ -457,9 +457,6 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   /* on its way there it lost what it would not have waited at the memory as well */
   uint64_t queued = t->n ? q->start_fs[t->n - 1] - q->ready_fs[t->n - 1] : 0;
   uint64_t held = p.waited_fs > queued ? p.waited_fs - queued : 0;
-  t->bank_fs = q->bank_fs;
-  t->refresh_fs = q->refresh_fs;
-  t->turn_fs = q->turn_fs;
   t->hold_fs = q->hold_fs + held;
   t->noc_fs = q->noc_fs + held;
   for (uint32_t i = 0; i < t->n; i++) {

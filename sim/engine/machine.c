@@ -435,7 +435,8 @@ static enum tsr_status derive(struct reading *r, const struct section *s, struct
   const char *path = full_key(r->m->arena, s, key);
   const struct tsr_node *n = path ? tsr_config_tree_get(r->root, path) : NULL;
   if (!n) return tsr_err_nomem(r->err);
-  enum tsr_status st = tsr_err_at(r->err, TSR_USAGE, &n->pos, "'%s' names no preset, got '%s'", path, n->text);
+  enum tsr_status st =
+      tsr_err_at(r->err, TSR_USAGE, &n->pos, "'%s' names no preset, got '%s'", path, n->text);
   tsr_err_hint(r->err, "`tessera presets %s` lists them", s->path);
   return st;
 }
@@ -480,7 +481,7 @@ static enum tsr_status record_values(struct reading *r) {
       tsr_str_fini(&text);
       if (!v->key || !v->text) return tsr_err_nomem(r->err);
       const struct tsr_node *node = tsr_config_tree_get(r->root, v->key);
-      v->origin = node                   ? tsr_config_origin(m->arena, node)
+      v->origin = node                  ? tsr_config_origin(m->arena, node)
                   : r->table[i].derived ? "preset"
                                         : "default";
       if (!v->origin) return tsr_err_nomem(r->err);

@@ -40,11 +40,10 @@ static void a_component_fills_one_role_whole(void **state) {
 }
 
 static size_t field_size(const struct tsr_param *p) {
-  static const size_t sizes[] = {[TSR_PARAM_QUANTITY] = sizeof(uint64_t),
-                                 [TSR_PARAM_ENUM] = sizeof(int),
-                                 [TSR_PARAM_BOOL] = sizeof(bool),
-                                 [TSR_PARAM_NAME] = TSR_PARAM_NAME_MAX,
-                                 [TSR_PARAM_REAL] = sizeof(double)};
+  static const size_t sizes[] = {
+      [TSR_PARAM_QUANTITY] = sizeof(uint64_t), [TSR_PARAM_ENUM] = sizeof(int),
+      [TSR_PARAM_BOOL] = sizeof(bool),         [TSR_PARAM_NAME] = TSR_PARAM_NAME_MAX,
+      [TSR_PARAM_REAL] = sizeof(double),       [TSR_PARAM_TEXT] = TSR_PARAM_TEXT_MAX};
   return sizes[p->type];
 }
 
@@ -115,10 +114,13 @@ static void parameter_sources_are_known(void **state) {
 /* A counter carries its unit, or counts things and its name says which. */
 static void counters_name_their_unit(void **state) {
   (void)state;
-  static const char *const suffixes[] = {"_cycles", "_fs", "_bytes", "_elems", "_pj"};
+  static const char *const suffixes[] = {"_cycles", "_fs", "_bytes",
+                                         "_elems",  "_pj", "_clocks"};
   static const char *const things[] = {
-      "folds",  "slots", "slots_used", "macs",      "bursts",     "hits",  "misses",
-      "merges", "ops",   "elements",   "transfers", "writebacks", "passes"};
+      "folds",         "slots",     "slots_used", "macs",      "bursts",         "hits",
+      "misses",        "merges",    "ops",        "elements",  "transfers",      "writebacks",
+      "passes",        "activates", "precharges", "refreshes", "bank_refreshes", "row_hits",
+      "row_conflicts", "forwards",  "turnarounds"};
   for (size_t i = 0; i < tsr_models_count(); i++) {
     const struct tsr_component *c = tsr_models_at(i);
     for (const struct tsr_counter *k = c->counters; k && k->name; k++) {
