@@ -154,6 +154,34 @@ static enum tsr_status read_hash(void *arg, const char *s, size_t n) {
   return add_hash(r->m, s, n, r->err);
 }
 
+/* By the fields, one by one. */
+static struct tsri_place_of place_by_fields(const struct tsri_addr_map *m, uint64_t number) {
+  uint64_t v[TSRI_FIELDS] = {0}, raw[TSRI_FIELDS];
+  for (uint32_t i = 0; i < m->n; i++)
+    v[m->part[i].field] |= (number >> m->part[i].from & m->part[i].mask) << m->part[i].to;
+  memcpy(raw, v, sizeof raw);
+  for (uint32_t i = 0; i < m->n_hash; i++)
+    v[m->hash[i].onto] ^= raw[m->hash[i].of] >> m->hash[i].shift & m->hash[i].mask;
+  return (struct tsri_place_of){
+      .channel = (uint32_t)v[TSRI_CH],
+      .bank = (((uint32_t)v[TSRI_UNIT] * m->sids + (uint32_t)v[TSRI_SID]) * m->groups +
+               (uint32_t)v[TSRI_BG]) *
+                  m->banks +
+              (uint32_t)v[TSRI_BA],
+      .row = (uint32_t)v[TSRI_RO],
+      .column = (uint32_t)v[TSRI_CO]};
+}
+
+static void fill(struct tsri_addr_map *m, uint32_t bits) {
+  m->bytes = (bits + 7) / 8;
+  for (uint32_t k = 0; k < m->bytes; k++)
+    for (uint64_t x = 0; x < 256; x++) {
+      struct tsri_place_of at = place_by_fields(m, x << 8 * k);
+      m->of_byte[k][x].channel_bank = (uint64_t)at.channel << 32 | at.bank;
+      m->of_byte[k][x].row_column = (uint64_t)at.row << 32 | at.column;
+    }
+}
+
 enum tsr_status tsri_addr_init(struct tsri_addr_map *m, const struct tsr_dram_config *c,
                                struct tsr_err *err) {
   *m = (struct tsri_addr_map){.n = 0};
@@ -166,25 +194,19 @@ enum tsr_status tsri_addr_init(struct tsri_addr_map *m, const struct tsr_dram_co
                        m->width[f], names[f]);
   if (!st) st = each(c->hash, read_hash, &r);
   if (!st) st = check_hash(m, err);
+  if (!st) fill(m, r.at);
   return st;
 }
 
 struct tsri_place_of tsri_addr_place(const struct tsri_addr_map *m, uint64_t addr) {
-  uint64_t v[TSRI_FIELDS] = {0}, raw[TSRI_FIELDS];
+  uint64_t a = 0, b = 0;
   addr >>= m->shift;
-  for (uint32_t i = 0; i < m->n; i++)
-    v[m->part[i].field] |= (addr >> m->part[i].from & m->part[i].mask) << m->part[i].to;
-  if (m->n_hash) {
-    memcpy(raw, v, sizeof raw);
-    for (uint32_t i = 0; i < m->n_hash; i++)
-      v[m->hash[i].onto] ^= raw[m->hash[i].of] >> m->hash[i].shift & m->hash[i].mask;
+  for (uint32_t k = 0; k < m->bytes; k++, addr >>= 8) {
+    a ^= m->of_byte[k][addr & 255].channel_bank;
+    b ^= m->of_byte[k][addr & 255].row_column;
   }
-  return (struct tsri_place_of){
-      .channel = (uint32_t)v[TSRI_CH],
-      .bank = (((uint32_t)v[TSRI_UNIT] * m->sids + (uint32_t)v[TSRI_SID]) * m->groups +
-               (uint32_t)v[TSRI_BG]) *
-                  m->banks +
-              (uint32_t)v[TSRI_BA],
-      .row = (uint32_t)v[TSRI_RO],
-      .column = (uint32_t)v[TSRI_CO]};
+  return (struct tsri_place_of){.channel = (uint32_t)(a >> 32),
+                                .bank = (uint32_t)a,
+                                .row = (uint32_t)(b >> 32),
+                                .column = (uint32_t)b};
 }

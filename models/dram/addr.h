@@ -24,7 +24,7 @@ enum tsri_field {
   TSRI_RO,
   TSRI_FIELDS
 };
-enum { TSRI_PARTS_MAX = 24 };
+enum { TSRI_PARTS_MAX = 24, TSRI_BYTES = 8 };
 
 struct tsri_addr_map {
   uint32_t shift; /* of a transaction's bytes */
@@ -40,6 +40,11 @@ struct tsri_addr_map {
     uint64_t mask;
   } hash[TSRI_PARTS_MAX];
   uint32_t sids, groups, banks; /* to number a bank */
+  /* The place is linear in the address's bits: that of a sum (exclusive or) is the sum. */
+  uint32_t bytes; /* that count */
+  struct {
+    uint64_t channel_bank, row_column;
+  } of_byte[TSRI_BYTES][256]; /* of the address above the transaction */
 };
 
 struct tsri_place_of {

@@ -62,6 +62,8 @@ enum tsr_status tsri_channel_init(struct tsri_channel *ch, const struct tsr_dram
     tsri_list_init(&ch->queue[d]);
   }
   if (!ok) return tsr_err_nomem(err);
+  for (uint32_t u = 0; u < units; u++)
+    for (int d = 0; d < 2; d++) ch->unit[u].age[d] = (struct tsri_age){NONE, NONE};
   for (uint32_t i = 0; i < n; i++) ch->slot[i].next = i + 1 < n ? (int32_t)i + 1 : NONE;
   for (uint32_t b = 0; b < banks; b++) {
     struct tsri_bank *x = &ch->bank[b];
@@ -169,6 +171,9 @@ static void release(struct tsri_channel *ch, int32_t i) {
 static void take_out(struct tsri_channel *ch, int32_t i) {
   struct tsri_slot *s = &ch->slot[i];
   tsri_list_drop(ch, &ch->bank[s->bank].list[tsri_list_of(ch, s)], i);
+  struct tsri_age *age = &ch->unit[s->bank >> ch->dev.shift[TSRI_LEVEL_UNIT]].age[s->write];
+  *(s->older >= 0 ? &ch->slot[s->older].newer : &age->oldest) = s->newer;
+  *(s->newer >= 0 ? &ch->slot[s->newer].older : &age->newest) = s->older;
   ch->queued--;
 }
 

@@ -39,9 +39,10 @@ struct tsri_timeline {
 struct tsri_slot { /* a request */
   uint64_t addr, arrive, seq, tag;
   uint32_t bank, row;
-  int32_t prev, next; /* in its list */
-  int32_t same;       /* merged into it */
-  bool write, seen;   /* seen: its row was looked at */
+  int32_t prev, next;   /* in its list */
+  int32_t older, newer; /* of its unit and direction */
+  int32_t same;         /* merged into it */
+  bool write, seen;     /* seen: its row was looked at */
 };
 struct tsri_list {
   int32_t head, tail;
@@ -65,9 +66,12 @@ struct tsri_oldest {
 struct tsri_unit_state {
   uint64_t next_ref; /* clock of the next that falls due */
   uint32_t due;
-  uint32_t next_bank;        /* whose refresh is next */
-  uint32_t waiting;          /* requests for the unit */
-  bool refreshing;           /* its banks are kept for it */
+  uint32_t next_bank; /* whose refresh is next */
+  uint32_t waiting;   /* requests for the unit */
+  bool refreshing;    /* its banks are kept for it */
+  struct tsri_age {
+    int32_t oldest, newest;
+  } age[2];                  /* its requests in banks' lists, by direction */
   uint64_t ref_from, ref_to; /* the last one: since when it held requests, until when */
   uint64_t col_at;           /* the last column command, 1 + its clock */
   bool col_write;

@@ -8,6 +8,7 @@
 
 enum { NONE = -1 }; /* no slot */
 #define NEVER UINT64_MAX
+enum { TSRI_BANK_WORDS = (TSR_DRAM_BANKS_MAX + 63) / 64 };
 enum { TSRI_ROW_LATER = 8 }; /* tiers: of two buses a clock's column command goes first */
 
 static inline bool tsri_is_column(enum tsri_cmd c) {

@@ -31,19 +31,19 @@ static uint64_t order_of(const struct tsri_channel *ch, uint32_t bank, uint64_t 
   return distance << 48 | (seq & (((uint64_t)1 << 48) - 1)); /* in a bank, the oldest */
 }
 
+static bool is_better(const struct tsri_choice *best, uint64_t at, uint32_t tier,
+                      uint64_t order) {
+  if (at != best->at) return at < best->at;
+  return tier != best->tier ? tier < best->tier : order < best->order;
+}
 static void take_better(struct tsri_choice *best, const struct tsri_choice *x) {
-  if (x->at != best->at       ? x->at < best->at
-      : x->tier != best->tier ? x->tier < best->tier
-                              : x->order < best->order)
-    *best = *x;
+  if (is_better(best, x->at, x->tier, x->order)) *best = *x;
 }
 
 static void consider(const struct tsri_channel *ch, struct tsri_choice *best,
                      struct tsri_choice x) {
   bool column = tsri_is_column(x.cmd);
-  x.at = tsr_max_u64(x.at, column ? ch->col_from : ch->row_from);
-  if (x.at > best->at) return;
-  x.at = edge(ch, x.cmd, x.bank, x.at);
+  x.at = edge(ch, x.cmd, x.bank, tsr_max_u64(x.at, column ? ch->col_from : ch->row_from));
   if (!column) x.tier += ch->row_tier;
   take_better(best, &x);
 }
@@ -84,19 +84,21 @@ void tsri_refresh_keep(struct tsri_channel *ch, uint32_t u, bool on) {
 static inline void attempt(const struct tsri_channel *ch, struct tsri_choice *best,
                            enum tsri_cmd cmd, uint64_t at, uint32_t bank,
                            const struct tsri_oldest *x, uint32_t tier) {
+  bool column = tsri_is_column(cmd);
+  at = tsr_max_u64(at, column ? ch->col_from : ch->row_from);
   if (at > best->at) return;
+  at = edge(ch, cmd, bank, at);
+  if (!column) tier += ch->row_tier;
   uint64_t order = order_of(ch, bank, x->seq[bank]);
-  if (at == best->at && order > best->order &&
-      tier + (tsri_is_column(cmd) ? 0 : ch->row_tier) >= best->tier)
-    return;
-  consider(ch, best,
-           (struct tsri_choice){.kind = TSRI_REQUEST,
-                                .cmd = cmd,
-                                .at = at,
-                                .tier = tier,
-                                .order = order,
-                                .bank = bank,
-                                .slot = x->slot[bank]});
+  if (!is_better(best, at, tier, order)) return;
+  best->kind = TSRI_REQUEST;
+  best->cmd = cmd;
+  best->at = at;
+  best->tier = tier;
+  best->order = order;
+  best->bank = bank;
+  best->all = false;
+  best->slot = x->slot[bank];
 }
 
 /* The requests of a mask's banks by one command, one by one. */
@@ -176,17 +178,56 @@ static uint64_t closable(const struct tsri_channel *ch, uint32_t w, int l) {
   return may;
 }
 
+/* Whether none of a unit's can go before the oldest request that has its row: then no other
+ * needs to be looked at.  It is looked for among the oldest few. */
+enum { AGES = 8 };
+static bool offer_oldest(const struct tsri_channel *ch, struct tsri_choice *best, uint32_t u) {
+  const struct tsri_device *d = &ch->dev;
+  const bool write = ch->writing;
+  int32_t i = ch->unit[u].age[write].oldest;
+  const enum tsri_cmd cmd = write ? TSRI_WR : TSRI_RD;
+  if (i < 0) return true;
+  for (int k = 0; d->row[ch->slot[i].bank] != ch->slot[i].row || is_kept(ch, ch->slot[i].bank);
+       k++, i = ch->slot[i].newer)
+    if (k == AGES || ch->slot[i].newer < 0) return false;
+  const uint32_t b = ch->slot[i].bank;
+  const uint64_t *r = d->ready[cmd];
+  uint64_t least =
+      tsr_max_u64(r[d->first[TSRI_LEVEL_UNIT] + u], tsr_max_u64(r[0], ch->col_from));
+  if (tsri_device_ready(d, cmd, b) > least) return false;
+  attempt(ch, best, cmd, least, b, &ch->hit[write], tier_of(ch, cmd));
+  return true;
+}
+
+/* The requests of the present direction that have their row, of one list of requests. */
+static void offer_columns(const struct tsri_channel *ch, struct tsri_choice *best) {
+  const bool write = ch->writing;
+  const enum tsri_cmd cmd = write ? TSRI_WR : TSRI_RD;
+  const uint32_t n = ch->dev.banks_of_unit;
+  const uint64_t all = n >= 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+  uint64_t left[TSRI_BANK_WORDS];
+  for (uint32_t w = 0; w < ch->mask_words; w++) left[w] = ch->hit[write].mask[w] & ~ch->kept[w];
+  for (uint32_t u = 0; u < ch->dev.units && !ch->c->p.rotate; u++)
+    if (offer_oldest(ch, best, u))
+      for (uint32_t b = u * n; b < (u + 1) * n; b += 64) left[b / 64] &= ~(all << b % 64);
+  for (uint32_t w = 0; w < ch->mask_words; w++)
+    offer_mask(ch, best, cmd, &ch->hit[write], w, left[w]);
+}
+
 static void offer_class(const struct tsri_channel *ch, struct tsri_choice *best, int class) {
   int l = tsri_bank_queues(ch) ? 0 : ch->writing;
   const struct tsri_oldest *miss = &ch->miss[l];
+  if (class == TSRI_COLUMNS && !tsri_bank_queues(ch)) {
+    offer_columns(ch, best);
+    return;
+  }
   for (uint32_t w = 0; w < ch->mask_words; w++) {
     if (class == TSRI_ACTS && ch->act2 < 0)
       offer_mask(ch, best, TSRI_ACT, miss, w, miss->mask[w] & ch->shut[w] & ~ch->kept[w]);
     if (class == TSRI_PRES) offer_mask(ch, best, TSRI_PRE, miss, w, closable(ch, w, l));
     for (int d = 0; d < 2 && class == TSRI_COLUMNS; d++)
-      if (tsri_bank_queues(ch) || d == ch->writing)
-        offer_mask(ch, best, d ? TSRI_WR : TSRI_RD, &ch->hit[d], w,
-                   ch->hit[d].mask[w] & ~ch->kept[w]);
+      offer_mask(ch, best, d ? TSRI_WR : TSRI_RD, &ch->hit[d], w,
+                 ch->hit[d].mask[w] & ~ch->kept[w]);
   }
 }
 
@@ -217,11 +258,19 @@ void tsri_choice_forget(struct tsri_channel *ch) {
   for (int k = 0; k < TSRI_CLASSES; k++) ch->known[k] = false;
 }
 
+/* Whether the best of a class has to wait longer than it had.  Where it has not, it is still
+ * the best: no command makes another one go sooner, but of its own bank. */
+static bool is_later(const struct tsri_channel *ch, const struct tsri_choice *x) {
+  return x->kind != TSRI_NOTHING &&
+         (ch->c->org.half_clock || tsri_device_ready(&ch->dev, x->cmd, x->bank) > x->at);
+}
+
 /* A command was given to bank b. */
 void tsri_choice_moved(struct tsri_channel *ch, enum tsri_cmd cmd, uint32_t b) {
   for (int k = 0; k < TSRI_CLASSES; k++) {
     if (!ch->known[k]) continue;
-    if (!keeps(ch) || ch->shares[cmd] >> k & 1 || ch->best[k].bank == b)
+    const struct tsri_choice *x = &ch->best[k];
+    if (!keeps(ch) || x->bank == b || (ch->shares[cmd] >> k & 1 && is_later(ch, x)))
       ch->known[k] = false;
     else
       offer_bank(ch, &ch->best[k], b, k);
@@ -410,15 +459,14 @@ struct tsri_choice tsri_choice_make(struct tsri_channel *ch) {
 /* What was chosen stands, or gives way to what has come in. */
 void tsri_choice_add(struct tsri_channel *ch, int32_t i) {
   const struct tsri_slot *s = &ch->slot[i];
-  if (!ch->chosen) {
+  bool writing = ch->writing;
+  if (ch->chosen) choose_direction(ch);
+  if (ch->writing != writing || ch->unit[s->bank / ch->dev.banks_of_unit].due) {
+    ch->chosen = false;
     tsri_choice_forget(ch);
     return;
   }
-  bool writing = ch->writing;
-  choose_direction(ch);
-  ch->chosen = ch->writing == writing && !ch->unit[s->bank / ch->dev.banks_of_unit].due;
-  if (!ch->chosen) tsri_choice_forget(ch);
-  if (!ch->chosen || s->write != writing || (ch->ref_n && ch->c->p.refresh_alone)) return;
+  if (s->write != writing || (ch->ref_n && ch->c->p.refresh_alone)) return;
   uint32_t b = s->bank, row = ch->dev.row[b];
   if (row == s->row && ch->best[TSRI_PRES].bank == b) { /* the row may stay open for it */
     ch->known[TSRI_PRES] = false;
@@ -431,5 +479,5 @@ void tsri_choice_add(struct tsri_channel *ch, int32_t i) {
     offer_bank(ch, &ch->best[k], b, k);
   else
     ch->chosen = false;
-  offer_bank(ch, &ch->next, b, k);
+  if (ch->chosen) offer_bank(ch, &ch->next, b, k);
 }

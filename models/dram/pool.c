@@ -75,10 +75,15 @@ void tsri_oldest_set(const struct tsri_channel *ch, struct tsri_oldest *x, uint3
 }
 /* Into its bank's list, where it may be chosen. */
 void tsri_pool_offer(struct tsri_channel *ch, int32_t i) {
-  const struct tsri_slot *s = &ch->slot[i];
+  struct tsri_slot *s = &ch->slot[i];
   int l = tsri_list_of(ch, s);
   struct tsri_bank *b = &ch->bank[s->bank];
   tsri_list_push(ch, &b->list[l], i);
+  struct tsri_age *age = &ch->unit[s->bank >> ch->dev.shift[TSRI_LEVEL_UNIT]].age[s->write];
+  s->older = age->newest;
+  s->newer = NONE;
+  *(s->older >= 0 ? &ch->slot[s->older].newer : &age->oldest) = i;
+  age->newest = i;
   ch->queued++;
   struct tsri_oldest *x = &ch->miss[l];
   if (ch->dev.row[s->bank] == s->row) {
