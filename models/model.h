@@ -177,8 +177,9 @@ struct tsr_lateness {
   uint64_t latency_cycles;  /* exposed DRAM latency and window waits */
   uint64_t conflict_cycles; /* scratchpad port */
   uint64_t noc_cycles;      /* links of the interconnect, slices of the last-level buffer */
-  /* the memory's data buses stood still: for a row or bank, a refresh, another direction */
-  uint64_t bank_cycles, refresh_cycles, turn_cycles;
+  /* The memory's data buses moved data; stood still for a row or bank, a refresh, another
+   * direction.  All 0: the memory does not tell. */
+  uint64_t data_cycles, bank_cycles, refresh_cycles, turn_cycles;
 };
 
 /* Requests of one unit that may be in flight at once. */
@@ -241,6 +242,13 @@ struct tsr_asker {
   uint32_t bursts, burst_bytes; /* at most in flight, tags below that; size */
 };
 
+/* Bytes that a memory moved so far, in stretches of equal length from the first instant on. */
+enum { TSR_HISTORY_MAX = 64 };
+struct tsr_history {
+  uint64_t fs; /* of a stretch */
+  uint64_t bytes[TSR_HISTORY_MAX];
+};
+
 /* What the data buses of a memory did so far, in the mean over them. */
 struct tsr_standstill {
   uint64_t data_fs;    /* moved data */
@@ -277,6 +285,8 @@ struct tsr_memory_ops {
                           struct tsr_err *err);
   void (*submit)(void *state, uint32_t id, const struct tsr_train *t, const uint32_t *tag);
   void (*stood)(void *state, struct tsr_standstill *out);
+  /* Optional: when it moved what. */
+  void (*history)(const void *state, struct tsr_history *out);
   /* Optional: bytes that it holds of the memory behind it. */
   uint64_t (*held_bytes)(const void *params);
   /* Optional: of the first i + 1 cores, i < cores, when each moves alike, in bursts, from (to)

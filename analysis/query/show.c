@@ -132,6 +132,31 @@ static const struct table tables[] = {
       {"busy", TSRI_RIGHT, false},
       {"% of run", TSRI_F1, false},
       {"waited for", TSRI_RIGHT, false}}},
+    {"counters",
+     "what the memories counted over the run",
+     "the run is of a program that did not store them",
+     true,
+     "SELECT instance, counter, value FROM v_counters WHERE run = ?1 ORDER BY instance, "
+     "counter",
+     "SELECT instance, counter, value FROM v_counters WHERE run = ?1 ORDER BY instance, "
+     "counter",
+     NULL,
+     {{"in", TSRI_LEFT, false}, {"counter", TSRI_LEFT, false}, {"value", TSRI_RIGHT, false}}},
+    {"bandwidth",
+     "what a memory moved over time, and the share of its peak",
+     "no memory of the run tells when it moved what (dram.model: banks does)",
+     true,
+     "SELECT instance, start_cycles, cycles, bytes, 100 * share FROM v_bandwidth WHERE run = "
+     "?1 "
+     "ORDER BY instance, start_cycles",
+     "SELECT instance, start_cycles, cycles, bytes, bytes_per_s, share FROM v_bandwidth "
+     "WHERE run = ?1 ORDER BY instance, start_cycles",
+     NULL,
+     {{"in", TSRI_LEFT, false},
+      {"from cycle", TSRI_RIGHT, false},
+      {"cycles", TSRI_RIGHT, false},
+      {"bytes", TSRI_BYTES, false},
+      {"% of peak", TSRI_F1, false}}},
     {"contention",
      "each workload of a run beside others, against itself alone on the same cores",
      "no workload of the run was also run alone on the same cores of the same machine "

@@ -33,23 +33,25 @@ static void describe_dim(struct tsri_lowering *lo, int t, int i, const struct ts
   TSRI_EMIT(lo, BOX, t, i, (int64_t)d->extent, (int64_t)d->step);
   if (d->start) TSRI_EMIT(lo, START, t, i, d->start);
   for (int f = 0; f < d->n_follow; f++) {
-    if (lo->m->tile[d->follow[f].axis] > 1)
+    if (lo->m->tile[d->follow[f].axis] > 1 && !d->panels)
       TSRI_EMIT(lo, FEED, t, i, d->follow[f].axis, d->follow[f].delta);
     int64_t l = tsri_lower_loop(lo->m, d->follow[f].axis);
-    if (l == TSR_ISA_NO_LOOP) continue;
-    int64_t tile = (int64_t)lo->m->tile[d->follow[f].axis];
+    if (l == TSR_ISA_NO_LOOP || d->inside) continue;
+    int64_t tile = d->panels ? 1 : (int64_t)lo->m->tile[d->follow[f].axis];
     TSRI_EMIT(lo, WALK, t, i, l, d->follow[f].delta * tile);
   }
 }
 
 /* The coordinates of a dimension begin where the part does and end with it, but for the
  * rows and columns that neighbouring outputs of a convolution share. */
-static void take_part(struct tsri_dim *d, const struct tsr_part *p, int i) {
+static void take_part(const struct tsri_lowering *lo, struct tsri_dim *d, int i) {
+  const struct tsr_part *p = &lo->part;
   for (int f = 0; f < d->n_follow; f++) {
-    if (d->follow[f].axis != p->axis[i]) continue;
+    if (d->follow[f].axis != p->axis[i] || d->inside) continue;
     uint64_t delta = (uint64_t)d->follow[f].delta;
-    d->start += (int64_t)(p->from[i] * delta);
-    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) * delta);
+    uint64_t of = d->panels ? lo->m->tile[p->axis[i]] : 1; /* parts are of whole panels */
+    d->start += (int64_t)(p->from[i] / of * delta);
+    if (!d->halo) d->size = tsr_min_u64(d->size, (p->from[i] + p->size[i]) / of * delta);
   }
 }
 
@@ -74,11 +76,12 @@ static void describe_dims(struct tsri_lowering *lo, int t, const struct tsri_ten
   for (int i = x->rank; i-- > 0;) {
     stride[i] = s;
     s *= x->dim[i].size;
+    if (i + 1 == x->rank) s += x->pad_bytes;
   }
   for (int i = 0; i < x->rank; i++) {
     struct tsri_dim d = x->dim[i];
-    take_part(&d, &lo->part, 0);
-    if (lo->part.axis[1] != lo->part.axis[0]) take_part(&d, &lo->part, 1);
+    take_part(lo, &d, 0);
+    if (lo->part.axis[1] != lo->part.axis[0]) take_part(lo, &d, 1);
     describe_dim(lo, t, i, &d, stride[i]);
   }
 }
@@ -190,9 +193,29 @@ static void describe_axes(struct tsri_lowering *lo) {
   }
 }
 
+/* B of a matmul, [g][k][n], in panels: [g][panel][k][n of a panel]. */
+static void cut_panels(const struct tsri_lowering *lo, struct tsri_tensor *b) {
+  uint64_t tile = lo->m->tile[TSR_AXIS_N];
+  struct tsri_dim panel = {.size = lo->s->size[TSR_AXIS_N] / tile,
+                           .extent = 1,
+                           .step = 1,
+                           .panels = true,
+                           .follow = {{TSR_AXIS_N, 1}},
+                           .n_follow = 1};
+  struct tsri_dim cols = b->dim[2];
+  cols.size = tile;
+  cols.inside = true;
+  b->dim[3] = cols;
+  b->dim[2] = b->dim[1];
+  b->dim[1] = panel;
+  b->rank = 4;
+}
+
 void tsri_lower_describe(struct tsri_lowering *lo) {
   struct tsri_tensor t[3];
   (lo->s->conv ? tsri_describe_conv : tsri_describe_matmul)(lo->s, lo->m, t);
+  t[TSR_BUF_B].pad_bytes = lo->layout->pad_bytes;
+  if (lo->layout->tiled) cut_panels(lo, &t[TSR_BUF_B]);
   describe_formats(lo);
   for (int i = 0; i < 3; i++) describe_tensor(lo, i, &t[i]);
   for (int i = 0; i < 3; i++)

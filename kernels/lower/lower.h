@@ -60,6 +60,8 @@ struct tsr_layout {
   uint32_t shift;         /* results are divided by 2^shift on their way out */
   bool dequant;           /* weights become numbers of a's format in the vector unit */
   bool multicast;         /* what all cores need is loaded by the first for all */
+  uint64_t pad_bytes;     /* behind each row of b in memory */
+  bool tiled;             /* b lies in panels as wide as a tile of n, which divides n */
   const char *formats[4]; /* of a, b, the accumulator, the result */
 };
 

@@ -12,7 +12,9 @@ enum { TSRI_FOLLOW_MAX = 2 };
 struct tsri_dim {
   uint64_t size, extent, step;
   int64_t start;
-  bool halo; /* neighbouring elements of an axis share coordinates */
+  bool halo;   /* neighbouring elements of an axis share coordinates */
+  bool panels; /* an element is a tile of the axis it follows, … */
+  bool inside; /* … or lies within one */
   struct tsri_follow follow[TSRI_FOLLOW_MAX];
   int n_follow;
 };
@@ -20,6 +22,7 @@ struct tsri_tensor { /* row-major, slowest dimension first */
   uint32_t elem_bytes;
   int rank;
   struct tsri_dim dim[TSR_ISA_DIMS];
+  uint64_t pad_bytes; /* behind each row of the last dimension */
 };
 
 /* The operator families: tensors a, b, c of the shape under the mapping. */

@@ -73,7 +73,7 @@ static void choose_dims(const struct tsri_lowering *lo, enum tsr_with with,
 static void describe_operand(struct tsri_lowering *lo, size_t i, const struct tsri_tensor *c) {
   const struct tsri_operand_row *o = &lo->operand[i];
   const struct tsr_lower_step *s = &lo->layout->step[o->step];
-  struct tsri_tensor x;
+  struct tsri_tensor x = {.pad_bytes = 0};
   uint64_t all = s->bytes, tile = s->bytes;
   choose_dims(lo, o->with, c, &x);
   x.elem_bytes = s->bytes;

@@ -101,6 +101,31 @@ static enum tsr_status read_bypass(const struct tsr_node *n, unsigned *out,
   return st;
 }
 
+enum { TSR_PLACE_MAX = 1 << 30 };
+/* How weights lie in memory. */
+static enum tsr_status read_place(const struct tsr_node *n, struct tsr_placement *out,
+                                  struct tsr_err *err) {
+  static const char *const keys[] = {"align", "skew", "pad", "layout", NULL};
+  enum tsr_status st = check_kind(n, TSR_NODE_MAP, "place", err);
+  if (!st) st = check_keys(n, keys, err);
+  uint64_t *const size[] = {&out->align_bytes, &out->skew_bytes, &out->pad_bytes};
+  for (int i = 0; !st && i < 3; i++) {
+    const struct tsr_node *v = tsr_config_tree_get(n, keys[i]);
+    if (v && (!v->text || v->quoted || *v->text == 'u' ||
+              tsr_quantity_parse(v->text, strlen(v->text), TSR_UNIT_BYTES, size[i]) !=
+                  TSR_QUANTITY_OK ||
+              *size[i] > TSR_PLACE_MAX))
+      st = wrong(err, v, keys[i], "bytes, at most 1GiB");
+  }
+  if (!st && out->align_bytes & (out->align_bytes - 1))
+    st = wrong(err, tsr_config_tree_get(n, "align"), "align", "a power of two");
+  const struct tsr_node *v = st ? NULL : tsr_config_tree_get(n, "layout");
+  out->tiled = v && v->text && !strcmp(v->text, "tiled");
+  if (v && !out->tiled && (!v->text || strcmp(v->text, "row") != 0))
+    st = wrong(err, v, "layout of weights", "row or tiled");
+  return st;
+}
+
 static enum tsr_status read_index(const struct tsr_node *n, uint64_t *out,
                                   struct tsr_err *err) {
   if (n->text && !n->quoted &&
@@ -109,12 +134,14 @@ static enum tsr_status read_index(const struct tsr_node *n, uint64_t *out,
   return wrong(err, n, "workload", "its number, 0 for the first");
 }
 
-/* An entry without loops leaves the mapping as it is: it says what bypasses. */
+/* An entry without loops leaves the mapping as it is: it says what bypasses, or where weights
+ * lie. */
 static enum tsr_status check_short(const struct tsr_node *e, struct tsr_err *err) {
-  size_t said = 2 + (tsr_config_tree_get(e, "workload") != NULL);
-  if (e->n == said && tsr_config_tree_get(e, "bypass")) return TSR_OK;
+  size_t about =
+      (tsr_config_tree_get(e, "bypass") != NULL) + (tsr_config_tree_get(e, "place") != NULL);
+  if (about && e->n == 1 + about + (tsr_config_tree_get(e, "workload") != NULL)) return TSR_OK;
   return wrong(err, e, "no loops",
-               "loops: a list of {axis, tile}, [] for none, or bypass alone");
+               "loops: a list of {axis, tile}, [] for none, or bypass or place alone");
 }
 
 static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_node *root,
@@ -122,7 +149,7 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
   static const char *const keys[] = {"version", "keep", "bypass", "layers", NULL};
   static const char *const entry[] = {"layer",  "workload", "dataflow", "cores", "chunk",
                                       "loops",  "buffers",  "spatial",  "k_cut", "resident",
-                                      "bypass", "levels",   NULL};
+                                      "bypass", "levels",   "place",    NULL};
   enum tsr_status st = check_keys(root, keys, err);
   const struct tsr_node *version = tsr_config_tree_get(root, "version");
   if (!st && (!version || !version->text || strcmp(version->text, "1") != 0))
@@ -153,6 +180,9 @@ static enum tsr_status check_head(struct tsr_mapping_file *f, const struct tsr_n
     const struct tsr_node *set = st ? NULL : tsr_config_tree_get(e, "bypass");
     unsigned any = 0;
     if (set) st = read_bypass(set, &any, err);
+    const struct tsr_node *place = st ? NULL : tsr_config_tree_get(e, "place");
+    struct tsr_placement how = {0};
+    if (place) st = read_place(place, &how, err);
     if (!st && !tsr_config_tree_get(e, "loops")) st = check_short(e, err);
   }
   return st;
@@ -225,6 +255,18 @@ unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *l
   const struct tsr_node *list = n ? tsr_config_tree_get(n, "bypass") : NULL;
   if (list) (void)read_bypass(list, &set, NULL); /* it was read before */
   return set;
+}
+
+struct tsr_placement tsr_mapping_file_place(const struct tsr_mapping_file *f, const char *layer,
+                                            const struct tsr_pos **pos) {
+  size_t index;
+  bool exact;
+  struct tsr_placement p = {0};
+  const struct tsr_node *n = entry_of(f, layer, &index, &exact);
+  const struct tsr_node *place = n ? tsr_config_tree_get(n, "place") : NULL;
+  if (place) (void)read_place(place, &p, NULL); /* it was read before */
+  *pos = place ? &place->pos : NULL;
+  return p;
 }
 
 /* ---- an entry against operator and machine ---- */
@@ -663,6 +705,14 @@ static void write_set(const char *key, unsigned set, struct tsr_str *out) {
     if (set & 1u << i) tsr_str_addf(out, "%s%c", n++ ? ", " : "", "abc"[i]);
   tsr_str_add(out, "]\n");
 }
+static void write_place(const struct tsr_placement *p, struct tsr_str *out) {
+  if (!p->align_bytes && !p->skew_bytes && !p->pad_bytes && !p->tiled) return;
+  tsr_str_addf(out, "    place: {layout: %s", p->tiled ? "tiled" : "row");
+  if (p->align_bytes) tsr_str_addf(out, ", align: %" PRIu64 "B", p->align_bytes);
+  if (p->skew_bytes) tsr_str_addf(out, ", skew: %" PRIu64 "B", p->skew_bytes);
+  if (p->pad_bytes) tsr_str_addf(out, ", pad: %" PRIu64 "B", p->pad_bytes);
+  tsr_str_add(out, "}\n");
+}
 
 /* As a pattern of this name alone. */
 static void write_name(const char *layer, struct tsr_str *out) {
@@ -709,6 +759,7 @@ void tsr_mapping_write(const char *layer, const struct tsr_shape *s,
   if (m->k_cut) tsr_str_addf(out, "    k_cut: %" PRIu64 "\n", m->k_cut);
   if (a || b) write_set("resident", (unsigned)a | (unsigned)b << 1, out);
   if (t->bypass) write_set("bypass", t->bypass, out);
+  write_place(&t->place, out);
   if (t->near[0] || t->near[1] || t->near[2] || t->llb_bytes)
     tsr_str_addf(out, "    levels: {a: %s, b: %s, c: %s}\n", level_name(t, 0), level_name(t, 1),
                  level_name(t, 2));

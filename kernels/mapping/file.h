@@ -19,7 +19,11 @@
  *       k_cut: 128                  # of dataflow and loops: sums leave the array; operands
  *       resident: [b]               # that are loaded once
  *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
- *       levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
+ *       place: {align: 1MiB, skew: 8KiB, pad: 64B, layout: tiled}
+ *                                   # optional: how the weights lie in memory: from `skew`
+ * behind # a multiple of `align` on, `pad` behind each row, a tile of n # after the other
+ * (layout: row, the default: row by row) levels: {a: sram, c: dram}  # where they come from and
+ * go to: held against what comes
  *
  * With keep, chains of layers whose intermediates do not fit are cut into parts, layers of
  * their own: NAME.part0, NAME.part1, …; entries are of those (`NAME.part*`).
@@ -66,6 +70,10 @@ void tsr_mapping_file_workload(struct tsr_mapping_file *f, size_t workload);
 struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f);
 /* Of a layer's tensors, by bit, those that bypass the chip's buffers. */
 unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
+/* How a layer's weights lie; all zero where its entry says nothing.  *pos: where it does, NULL:
+ * nowhere. */
+struct tsr_placement tsr_mapping_file_place(const struct tsr_mapping_file *f, const char *layer,
+                                            const struct tsr_pos **pos);
 /* Tiles of an attention: m queries and n keys, in loops in this order, and whether keys and
  * values of a head stay in scratchpad b (resident: [b]).  size: of both axes; *found false: no
  * entry fits; a pattern's that is a matmul's does not.  *pos: of the loops, for what does not

@@ -39,6 +39,13 @@ struct tsr_tile_work {
   bool last;
 };
 
+/* How a layer's weights lie in memory.  All zero: row by row from a multiple of 4 KiB on. */
+struct tsr_placement {
+  uint64_t align_bytes, skew_bytes; /* they begin `skew` behind a multiple of `align` */
+  uint64_t pad_bytes;               /* behind each row */
+  bool tiled; /* of a matmul: in panels as wide as a tile of n, one after the other */
+};
+
 /* What a template needs to know of the core. */
 struct tsr_target {
   enum tsr_dataflow flow;
@@ -83,6 +90,7 @@ struct tsr_target {
   bool near[3];
   double near_bytes_per_cycle;
   unsigned bypass;
+  struct tsr_placement place; /* of its weights in memory */
 };
 
 /* The level that a tensor (0, 1, 2: a, b, c) lies in between layers. */

@@ -190,18 +190,25 @@ static void report_span(struct state *s, uint64_t start_fs, uint64_t done_fs) {
   s->busy_until_cycle = to;
 }
 
-/* For what the memory's data buses stood still since `before`, where it tells; returns that
- * and the time for which they moved data. */
+/* Of `took` what the memory's data buses did since `before`, where it tells; returns the sum of
+ * it.  The memory counts a standstill when it
+ * ends, so that more may be told than there was time: then each has its part. */
 static uint64_t charge_memory(struct state *s, const struct tsr_standstill *before,
-                              struct tsr_lateness *late) {
+                              uint64_t took_fs, struct tsr_lateness *late) {
   struct tsr_standstill now = *before;
   const struct tsr_memory_ops *dram = s->dram->ops->memory;
   if (dram->stood) dram->stood(s->dram->state, &now);
-  late->bank_cycles = cycles_of(s, now.bank_fs - before->bank_fs);
-  late->refresh_cycles = cycles_of(s, now.refresh_fs - before->refresh_fs);
-  late->turn_cycles = cycles_of(s, now.turn_fs - before->turn_fs);
-  return now.data_fs - before->data_fs + now.bank_fs - before->bank_fs + now.refresh_fs -
-         before->refresh_fs + now.turn_fs - before->turn_fs;
+  const uint64_t part[] = {now.data_fs - before->data_fs, now.bank_fs - before->bank_fs,
+                           now.refresh_fs - before->refresh_fs, now.turn_fs - before->turn_fs};
+  uint64_t *const out[] = {&late->data_cycles, &late->bank_cycles, &late->refresh_cycles,
+                           &late->turn_cycles};
+  uint64_t all = part[0] + part[1] + part[2] + part[3];
+  for (int i = 0; i < 4; i++) {
+    uint64_t fs = part[i];
+    if (all > took_fs) fs = (uint64_t)((tsr_u128)fs * took_fs / all);
+    *out[i] = cycles_of(s, fs);
+  }
+  return tsr_min_u64(all, took_fs);
 }
 
 /* It is known when flight f ends, done_fs, and why so late. */
@@ -242,7 +249,7 @@ static void finish(struct state *s) {
   s->ticket->late = (struct tsr_lateness){.latency_cycles = cycles_of(s, exposed_fs),
                                           .conflict_cycles = cycles_of(s, conflict_fs),
                                           .noc_cycles = cycles_of(s, noc_fs)};
-  (void)charge_memory(s, &s->before, &s->ticket->late);
+  (void)charge_memory(s, &s->before, s->end_fs - s->start_fs, &s->ticket->late);
   release(s, s->last_start_fs);
   settle(s, f);
 }
@@ -372,7 +379,7 @@ static void settle_answered(struct state *s) {
     if (!f->issued || f->left) return;
     uint64_t took_fs = f->end_fs - f->start_fs, port_fs = f->port_wait_fs;
     *late = (struct tsr_lateness){0};
-    uint64_t stood_fs = f->near ? 0 : charge_memory(s, &f->before, late);
+    uint64_t stood_fs = f->near ? 0 : charge_memory(s, &f->before, took_fs, late);
     port_fs = f->near ? took_fs : port_fs + (f->end_fs - f->arrival_fs);
     uint64_t other_fs = took_fs - tsr_min_u64(took_fs, stood_fs + port_fs);
     if (f->port_limited)

@@ -47,6 +47,7 @@ enum { WAIT_MAX = 1 << 22 }; /* transactions of one asker */
 enum {
   READ_BYTES,
   WRITE_BYTES,
+  CROWD_CLOCKS,
 #define X(field, name, doc) C_##field,
   COUNTERS(X)
 #undef X
@@ -54,6 +55,8 @@ enum {
 static const struct tsr_counter counters[] = {
     {"read_bytes", TSR_COUNTER_SUM, "bytes of read bursts"},
     {"write_bytes", TSR_COUNTER_SUM, "bytes of write bursts"},
+    {"crowd_clocks", TSR_COUNTER_SUM,
+     "clocks of data buses idle where others had it all to do"},
 #define X(field, name, doc) {name, TSR_COUNTER_SUM, doc},
     COUNTERS(X)
 #undef X
@@ -94,6 +97,7 @@ struct state {
   struct tsri_channel *channel; /* owned */
   uint32_t n;                   /* channels that are there */
   struct tsri_channel_sums sums;
+  struct tsri_timeline timeline;
   struct channel_use *use; /* owned; by channel */
   uint64_t *core_bytes;    /* owned; read and written, by core */
   uint32_t cores;
@@ -148,6 +152,7 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->env = w->env;
   s->counters = w->self->counters;
   s->cores = w->cores;
+  s->timeline.clocks = 64;
   size_t n = s->c.org.channels;
   s->channel = tsr_mem_array(n, sizeof *s->channel);
   s->use = tsr_mem_array(n, sizeof *s->use);
@@ -159,11 +164,13 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
     st = tsri_channel_init(ch, &s->c, &s->sums, err);
     ch->done = on_over;
     ch->arg = s;
+    ch->timeline = &s->timeline;
   }
   return st;
 }
 
 static void report(struct state *s) {
+  s->counters[CROWD_CLOCKS] = s->crowded;
 #define X(field, name, doc) s->counters[C_##field] = s->sums.field;
   COUNTERS(X)
 #undef X
@@ -195,6 +202,11 @@ static enum tsr_status join(void *vs, const struct tsr_asker *who, uint32_t *id,
                        "dram.banks: %" PRIu32 " bursts of %" PRIu32
                        " B in flight are more than %d transactions of %" PRIu64 " B",
                        who->bursts, who->burst_bytes, WAIT_MAX, (uint64_t)s->c.org.tx_bytes);
+  if (!s->n_askers && who->burst_bytes < s->c.org.tx_bytes)
+    tsr_err_warn(err, NULL,
+                 "dma.burst: %" PRIu32 " B are less than a transaction of this DRAM, %" PRIu64
+                 " B: the rest of it is moved for nothing",
+                 who->burst_bytes, (uint64_t)s->c.org.tx_bytes);
   if (!tsr_mem_grow((void **)&s->asker, &s->cap_askers, s->n_askers + 1, sizeof *s->asker))
     return tsr_err_nomem(err);
   *id = (uint32_t)s->n_askers;
@@ -470,6 +482,14 @@ static void resource(const void *vs, size_t i, struct tsr_resource *out) {
   out->busy_fs = (uint64_t)((tsr_u128)u->bytes * s->c.t.bl * s->c.tck_fs / per);
 }
 
+static void history(const void *vs, struct tsr_history *out) {
+  const struct state *s = vs;
+  _Static_assert((int)TSR_HISTORY_MAX == (int)TSRI_BINS, "a stretch is a bin");
+  out->fs = s->timeline.clocks * s->c.tck_fs;
+  for (int i = 0; i < TSRI_BINS; i++)
+    out->bytes[i] = s->timeline.transactions[i] * s->c.org.tx_bytes;
+}
+
 static uint64_t core_bytes(const void *vs, uint32_t core, bool write) {
   const struct state *s = vs;
   return core < s->cores ? s->core_bytes[2 * (size_t)core + write] : 0;
@@ -494,6 +514,7 @@ static const struct tsr_memory_ops memory = {.serve = serve,
                                              .join = join,
                                              .submit = submit,
                                              .stood = stood,
+                                             .history = history,
                                              .core_bytes = core_bytes};
 
 const struct tsr_component tsri_dram_banks = {

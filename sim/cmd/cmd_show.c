@@ -12,7 +12,9 @@
 #include "sim/cmd/cmd.h"
 
 enum { OPT_CSV = 256 };
-#define TABLES "runs, layers, units, stalls, resources, contention, kernels or numerics"
+#define TABLES                                                                           \
+  "runs, layers, units, stalls, resources, counters, bandwidth, contention, kernels or " \
+  "numerics"
 
 struct show_args {
   const char *what, *run;

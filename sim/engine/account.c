@@ -62,8 +62,29 @@ static void charge_cause(struct tsri_lane *lane, enum tsr_cause c, uint64_t cycl
   charge(lane, TSR_STATE_CAUSE0 + (int)c, cycles);
 }
 
-/* A wait for a load: what latency exposed, the port, the interconnect, the memory's own
- * stops, in this order; the rest is the rate of the memory. */
+/* The wait for a memory at work: each of its stops has the part of it that it had of the
+ * transfer, for those before it, which kept it waiting, were as this one; the rest is its rate.
+ */
+static void charge_memory(struct tsri_lane *lane, uint64_t gap) {
+  const struct tsr_lateness *l = &lane->account.late.parts;
+  const struct {
+    enum tsr_cause cause;
+    uint64_t cycles;
+  } parts[] = {{TSR_CAUSE_DRAM_REFRESH, l->refresh_cycles},
+               {TSR_CAUSE_DRAM_TURNAROUND, l->turn_cycles},
+               {TSR_CAUSE_DRAM_BANK, l->bank_cycles}};
+  uint64_t all = l->data_cycles, left = gap;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) all += parts[i].cycles;
+  for (size_t i = 0; all && i < sizeof parts / sizeof *parts; i++) {
+    uint64_t part = (uint64_t)((tsr_u128)gap * parts[i].cycles / all);
+    charge_cause(lane, parts[i].cause, part);
+    left -= part;
+  }
+  charge_cause(lane, TSR_CAUSE_DRAM_BANDWIDTH, left);
+}
+
+/* A wait for a load: what latency exposed, the port, the interconnect, in this order; the rest
+ * is the memory's work. */
 static void charge_load(struct tsri_lane *lane, uint64_t gap) {
   const struct tsr_lateness *l = &lane->account.late.parts;
   const struct {
@@ -71,16 +92,13 @@ static void charge_load(struct tsri_lane *lane, uint64_t gap) {
     uint64_t cycles;
   } parts[] = {{TSR_CAUSE_DRAM_LATENCY, l->latency_cycles},
                {TSR_CAUSE_SRAM_CONFLICT, l->conflict_cycles},
-               {TSR_CAUSE_NOC, l->noc_cycles},
-               {TSR_CAUSE_DRAM_REFRESH, l->refresh_cycles},
-               {TSR_CAUSE_DRAM_TURNAROUND, l->turn_cycles},
-               {TSR_CAUSE_DRAM_BANK, l->bank_cycles}};
+               {TSR_CAUSE_NOC, l->noc_cycles}};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     uint64_t part = tsr_min_u64(gap, parts[i].cycles);
     charge_cause(lane, parts[i].cause, part);
     gap -= part;
   }
-  charge_cause(lane, TSR_CAUSE_DRAM_BANDWIDTH, gap);
+  charge_memory(lane, gap);
 }
 
 /* Whether a unit computes: what the DMA engines do is judged by whom they serve. */

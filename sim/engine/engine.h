@@ -62,6 +62,17 @@ struct tsr_resource_result {
   uint64_t bytes, busy_cycles, wait_cycles;
 };
 
+/* A counter of a memory over the run. */
+struct tsr_counter_result {
+  const char *instance, *name;
+  uint64_t value;
+};
+/* Bytes that a memory moved in a stretch of the run. */
+struct tsr_moved_result {
+  const char *instance;
+  uint64_t start_cycles, cycles, bytes;
+};
+
 struct tsr_layer_result {
   uint64_t start_cycles, cycles, events;
   size_t n_units;
@@ -118,6 +129,15 @@ enum tsr_status tsr_engine_run(struct tsr_engine *e, const struct tsr_job *jobs,
 /* What happened so far at everything that many use; *out is borrowed from the engine until
  * the next call.  Those never used are left out. */
 size_t tsr_engine_resources(struct tsr_engine *e, const struct tsr_resource_result **out);
+/* What the memories counted so far, and when they moved bytes: calls `fn` for each in order.
+ * Stops at the first failure. */
+enum tsr_status tsr_engine_counters(const struct tsr_engine *e,
+                                    enum tsr_status (*fn)(void *arg,
+                                                          const struct tsr_counter_result *r),
+                                    void *arg);
+enum tsr_status
+tsr_engine_moved(const struct tsr_engine *e,
+                 enum tsr_status (*fn)(void *arg, const struct tsr_moved_result *r), void *arg);
 /* Agenda events so far, of all jobs; of those, how many were run and not accounted for
  * at once (forward.h). */
 uint64_t tsr_engine_events(const struct tsr_engine *e);

@@ -155,6 +155,7 @@ static void visit_late(const struct tsri_late *l, struct tsr_visit *v) {
   tsr_visit_value(v, l->parts.latency_cycles);
   tsr_visit_value(v, l->parts.conflict_cycles);
   tsr_visit_value(v, l->parts.noc_cycles);
+  tsr_visit_value(v, l->parts.data_cycles);
   tsr_visit_value(v, l->parts.bank_cycles);
   tsr_visit_value(v, l->parts.refresh_cycles);
   tsr_visit_value(v, l->parts.turn_cycles);

@@ -54,3 +54,45 @@ size_t tsr_engine_resources(struct tsr_engine *e, const struct tsr_resource_resu
   *out = e->resource_results;
   return n;
 }
+
+enum tsr_status tsr_engine_counters(const struct tsr_engine *e,
+                                    enum tsr_status (*fn)(void *arg,
+                                                          const struct tsr_counter_result *r),
+                                    void *arg) {
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; i < e->machine->n_slots; i++) {
+    const struct tsr_instance *x = &e->inst[i];
+    if (!x->ops->memory || !x->ops->counters) continue;
+    for (size_t k = 0; !st && x->ops->counters[k].name; k++)
+      st = fn(arg, &(struct tsr_counter_result){.instance = x->name,
+                                                .name = x->ops->counters[k].name,
+                                                .value = x->counters[k]});
+  }
+  return st;
+}
+
+static enum tsr_status
+moved_by(const struct tsr_engine *e, const struct tsr_instance *x,
+         enum tsr_status (*fn)(void *arg, const struct tsr_moved_result *r), void *arg) {
+  struct tsr_history h;
+  enum tsr_status st = TSR_OK;
+  x->ops->memory->history(x->state, &h);
+  for (uint64_t k = 0; !st && k < TSR_HISTORY_MAX; k++) {
+    struct tsr_moved_result r = {
+        .instance = x->name, .start_cycles = cycles_of(e, k * h.fs), .bytes = h.bytes[k]};
+    r.cycles = cycles_of(e, (k + 1) * h.fs) - r.start_cycles;
+    if (r.bytes && r.cycles) st = fn(arg, &r);
+  }
+  return st;
+}
+
+enum tsr_status tsr_engine_moved(const struct tsr_engine *e,
+                                 enum tsr_status (*fn)(void *arg,
+                                                       const struct tsr_moved_result *r),
+                                 void *arg) {
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < e->machine->n_slots; i++)
+    if (e->inst[i].ops->memory && e->inst[i].ops->memory->history)
+      st = moved_by(e, &e->inst[i], fn, arg);
+  return st;
+}

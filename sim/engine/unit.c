@@ -111,6 +111,7 @@ static void on_done(struct tsr_ticket *t) {
   l->latency_cycles = tsr_max_u64(l->latency_cycles, t->late.latency_cycles);
   l->conflict_cycles = tsr_max_u64(l->conflict_cycles, t->late.conflict_cycles);
   l->noc_cycles = tsr_max_u64(l->noc_cycles, t->late.noc_cycles);
+  l->data_cycles = tsr_max_u64(l->data_cycles, t->late.data_cycles);
   l->bank_cycles = tsr_max_u64(l->bank_cycles, t->late.bank_cycles);
   l->refresh_cycles = tsr_max_u64(l->refresh_cycles, t->late.refresh_cycles);
   l->turn_cycles = tsr_max_u64(l->turn_cycles, t->late.turn_cycles);

@@ -559,6 +559,26 @@ static enum tsr_status fill_step(struct full *f, size_t step, struct tsr_err *er
   return TSR_OK;
 }
 
+/* Weights row by row become padded or tiled ones (kernels/mapping/mapping.h), in their place.
+ */
+static enum tsr_status lay_out_b(const struct tsr_run_layer_plan *l, uint64_t elems,
+                                 uint8_t *to, struct tsr_err *err) {
+  const struct tsr_shape *s = &l->shape;
+  uint64_t n = s->size[TSR_AXIS_N], k = s->size[TSR_AXIS_C], pitch;
+  uint64_t row = tsri_weight_row(l, &pitch), panels = n / row, bytes = row * s->b_bytes;
+  if (!l->place.tiled) k = elems / n; /* all rows are of one panel */
+  uint8_t *from = tsr_mem_array(elems, s->b_bytes);
+  if (!from) return tsr_err_nomem(err);
+  memcpy(from, to, elems * s->b_bytes);
+  for (uint64_t i = 0; i < elems / row; i++) { /* in order of addresses */
+    uint64_t g = i / (panels * k), panel = i / k % panels, at = i % k;
+    uint64_t source = ((g * k + at) * panels + panel) * bytes;
+    memcpy(to + i * pitch, from + source, bytes);
+  }
+  tsr_mem_free(from);
+  return TSR_OK;
+}
+
 /* The tensors of the layer in the image: operands drawn, results never written. */
 static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   const struct tsr_run_layer_plan *l = f->o.l;
@@ -571,9 +591,12 @@ static enum tsr_status fill_image(struct full *f, struct tsr_err *err) {
   if (st) return st;
   draw_a(f);
   put_codes(&f->tensor, a, s->a_bytes, to);
-  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b * s->b_bytes, true, &to, err);
+  uint64_t pitch, row = tsri_weight_row(l, &pitch);
+  st = tsr_values_tensor(f->values, l->base_bytes[TSR_BUF_B], b / row * pitch, true, &to, err);
   if (st) return st;
   draw_b(f, to);
+  if (pitch != s->size[TSR_AXIS_N] * s->b_bytes) st = lay_out_b(l, b, to, err);
+  if (st) return st;
   if (tsr_interrupted)
     return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
                        l->op->name);

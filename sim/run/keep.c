@@ -229,6 +229,8 @@ enum tsr_status tsri_keep(struct tsr_run_plan *p, struct tsr_err *err) {
     struct tsr_run_layer_plan *l = &p->layers[i];
     if (p->mappings) tsr_mapping_file_workload(p->mappings, l->tenant);
     if (p->mappings) l->bypass = tsr_mapping_file_bypass(p->mappings, l->op->name);
+    enum tsr_status st = tsri_placement(p, l, err);
+    if (st) return st;
     if (p->residency.weights_bypass && tsr_op_b_is_weight(l->op)) l->bypass |= 1u << TSR_BUF_B;
   }
   if (!p->residency.keep_bytes) return TSR_OK;

@@ -31,6 +31,12 @@ static enum tsr_status sizes_of_product(const struct tsr_run_layer_plan *l,
                       "the tensors of layer '%s' pass 2^56 bytes; expected smaller m, n, k or "
                       "count",
                       l->op->name);
+  if (l->place.pad_bytes || l->place.tiled) {
+    uint64_t pitch, row = tsri_weight_row(l, &pitch);
+    if (!tsr_mul_u64(b / row, pitch, &z->b) || z->b >= limit)
+      return tsr_err_at(err, TSR_INPUT, &l->op->pos,
+                        "the padded weights of layer '%s' pass 2^56 bytes", l->op->name);
+  }
   z->c = c * s->out_bytes;
   for (size_t i = 0; i < l->op->n_steps; i++) /* no larger than C in 4 bytes an element */
     z->step[i] = tsri_epilogue_elems(l, i) * tsr_ceil_div(tsri_epilogue_format(l, i)->bits, 8);
@@ -211,6 +217,49 @@ static enum tsr_status place_tenant(struct tsr_run_plan *p, const struct tsr_run
 
 /* ---- weights ---- */
 
+enum tsr_status tsri_placement(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                               struct tsr_err *err) {
+  const struct tsr_pos *pos = NULL;
+  if (p->mappings) l->place = tsr_mapping_file_place(p->mappings, l->op->name, &pos);
+  if (!pos) return TSR_OK;
+  if (!tsri_is_product(l->op) || !tsr_op_b_is_weight(l->op))
+    return tsr_err_at(err, TSR_INPUT, pos, "place: layer '%s' has no weights to be placed",
+                      l->op->name);
+  if (l->place.tiled && l->op->has_conv)
+    return tsr_err_at(err, TSR_INPUT, pos,
+                      "place: layout: tiled is of matmuls; layer '%s' is a convolution",
+                      l->op->name);
+  uint64_t element = l->shape.b_bytes;
+  if (l->place.skew_bytes % element || l->place.pad_bytes % element)
+    return tsr_err_at(err, TSR_INPUT, pos,
+                      "place: skew and pad of '%s' are no multiples of an element's %" PRIu64
+                      " bytes",
+                      l->op->name, element);
+  return TSR_OK;
+}
+
+uint64_t tsri_weight_row(const struct tsr_run_layer_plan *l, uint64_t *pitch_bytes) {
+  uint64_t row = l->place.tiled ? l->mapping.tile[TSR_AXIS_N] : l->shape.size[TSR_AXIS_N];
+  *pitch_bytes = row * l->shape.b_bytes + l->place.pad_bytes;
+  return row;
+}
+
+/* Panels are as wide as a tile; none is cut, at the end or between cores. */
+static enum tsr_status check_panels(const struct tsr_run_layer_plan *l, struct tsr_err *err) {
+  uint64_t tile = l->mapping.tile[TSR_AXIS_N], n = l->shape.size[TSR_AXIS_N];
+  if (!l->place.tiled) return TSR_OK;
+  bool whole = n % tile == 0;
+  for (int i = 0; i < 2; i++)
+    if (l->split.axis[i] == TSR_AXIS_N && l->split.parts[i] > 1 && l->split.chunk[i] % tile)
+      whole = false;
+  if (whole) return TSR_OK;
+  return tsr_err_at(
+      err, TSR_INPUT, &l->op->pos,
+      "place: layout: tiled needs a tile of n that divides n (and what a core has "
+      "of it); of layer '%s' it is %" PRIu64 " of %" PRIu64,
+      l->op->name, tile, n);
+}
+
 /* In the order of the layers, from address 0 on: scales, then what they scale. */
 static enum tsr_status place_weights(struct tsr_run_plan *p, const struct tsri_sizes *sizes,
                                      uint64_t *weights, struct tsr_err *err) {
@@ -221,8 +270,12 @@ static enum tsr_status place_weights(struct tsr_run_plan *p, const struct tsri_s
     l->scales_bytes = *weights;
     if (!tsr_add_u64(*weights, align_up(sizes[i].scales), weights))
       return tsr_err_set(err, TSR_INPUT, "the scales of '%s' pass 2^64 bytes", l->graph->name);
+    uint64_t align = tsr_max_u64(l->place.align_bytes, PLACE_ALIGN);
+    if (held && *weights < UINT64_MAX >> 1)
+      *weights = tsr_ceil_div(*weights, align) * align + l->place.skew_bytes;
     if (held) l->base_bytes[TSR_BUF_B] = *weights;
-    if (held && !tsr_add_u64(*weights, align_up(sizes[i].b), weights))
+    uint64_t bytes = align_up(sizes[i].b + l->place.skew_bytes) - l->place.skew_bytes;
+    if (held && !tsr_add_u64(*weights, bytes, weights))
       return tsr_err_set(err, TSR_INPUT, "the weights of '%s' pass 2^64 bytes", l->graph->name);
   }
   return TSR_OK;
@@ -274,7 +327,8 @@ static enum tsr_status place_all(struct tsr_run_plan *p, struct tsri_sizes *size
   uint64_t weights, acts = 0;
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; !st && i < p->n_layers; i++) {
-    st = tsri_sizes_of(p, &p->layers[i], &sizes[i], err);
+    st = check_panels(&p->layers[i], err);
+    if (!st) st = tsri_sizes_of(p, &p->layers[i], &sizes[i], err);
     if (!st) st = sizes_beside(&p->layers[i], &sizes[i], err);
   }
   if (!st) st = place_weights(p, sizes, &weights, err);

@@ -388,7 +388,10 @@ static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
 bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b) {
   return a->rate == b->rate && a->scale == b->scale && a->mm_b == b->mm_b && a->b == b->b &&
          same_steps(a->op, b->op) && tsr_shape_equal(&a->shape, &b->shape) &&
-         !memcmp(a->near, b->near, sizeof a->near) && a->bypass == b->bypass;
+         !memcmp(a->near, b->near, sizeof a->near) && a->bypass == b->bypass &&
+         a->place.align_bytes == b->place.align_bytes &&
+         a->place.skew_bytes == b->place.skew_bytes &&
+         a->place.pad_bytes == b->place.pad_bytes && a->place.tiled == b->place.tiled;
 }
 
 /* Equal shapes on as many cores get equal mappings: layers repeat. */
@@ -406,6 +409,8 @@ static void layout_of(const struct tsr_run_plan *p, const struct tsr_run_layer_p
       (struct tsr_layout){.rate = l->rate,
                           .shift = l->shift,
                           .multicast = p->machine->multicast,
+                          .pad_bytes = l->place.pad_bytes,
+                          .tiled = l->place.tiled,
                           .formats = {l->format_a, l->format_b, l->format_acc, l->format_out}};
   for (int b = 0; b < 3; b++) {
     out->base_bytes[b] = l->base_bytes[b];
@@ -464,6 +469,7 @@ void tsr_run_target(const struct tsr_run_plan *p, const struct tsr_run_layer_pla
   target_of(p, out);
   memcpy(out->near, l->near, sizeof out->near);
   out->bypass = l->bypass;
+  out->place = l->place;
   out->rate = l->rate;
   out->promote = l->scale ? p->machine->group : p->machine->promote;
   tsri_epilogue_target(l, out);

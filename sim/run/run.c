@@ -307,6 +307,39 @@ static char *changes_text(const struct recorder *r) {
   return text;
 }
 
+struct rows {
+  struct tsr_run_counter *counters;
+  struct tsr_run_moved *moved;
+  size_t n_counters, n_moved;
+};
+/* Of the few memories of a machine. */
+enum { COUNTERS_MAX = 256, MOVED_MAX = 4 * TSR_HISTORY_MAX };
+static enum tsr_status on_counter(void *arg, const struct tsr_counter_result *c) {
+  struct rows *r = arg;
+  TSR_CHECK(r->n_counters < COUNTERS_MAX);
+  r->counters[r->n_counters++] = (struct tsr_run_counter){c->instance, c->name, c->value};
+  return TSR_OK;
+}
+static enum tsr_status on_moved(void *arg, const struct tsr_moved_result *m) {
+  struct rows *r = arg;
+  TSR_CHECK(r->n_moved < MOVED_MAX);
+  r->moved[r->n_moved++] =
+      (struct tsr_run_moved){m->instance, m->start_cycles, m->cycles, m->bytes};
+  return TSR_OK;
+}
+static enum tsr_status record_memories(struct recorder *r, struct tsr_run_record *rec) {
+  struct rows x = {.counters = tsr_arena_array(r->arena, COUNTERS_MAX, sizeof *x.counters),
+                   .moved = tsr_arena_array(r->arena, MOVED_MAX, sizeof *x.moved)};
+  if (!x.counters || !x.moved) return tsr_err_nomem(r->err);
+  enum tsr_status st = tsr_engine_counters(r->engine, on_counter, &x);
+  if (!st) st = tsr_engine_moved(r->engine, on_moved, &x);
+  rec->n_counters = x.n_counters;
+  rec->counters = x.counters;
+  rec->n_moved = x.n_moved;
+  rec->moved = x.moved;
+  return st;
+}
+
 static enum tsr_status record_shared(struct recorder *r, struct tsr_run_record *rec) {
   const struct tsr_run_plan *p = r->plan;
   const struct tsr_resource_result *list;
@@ -325,7 +358,7 @@ static enum tsr_status record_shared(struct recorder *r, struct tsr_run_record *
   rec->tenants = tenants;
   rec->n_resources = n;
   rec->resources = resources;
-  return TSR_OK;
+  return record_memories(r, rec);
 }
 
 /* Of the first layer that multiplies. */

@@ -59,13 +59,14 @@ struct tsr_run_layer_plan {
   uint32_t max_cores; /* it may use */
   struct tsr_split split;
   uint32_t first_core, n_cores;
-  uint32_t shift;         /* integers: results are divided by 2^shift on their way out */
-  bool foreign;           /* the program is the user's, not lowered from the layer */
-  uint64_t base_bytes[3]; /* addresses of its tensors a, b, c */
-  uint64_t kept;          /* address on the chip where its result stays; 0: in memory */
-  bool near[3];           /* a, b, c stay on the chip */
-  unsigned bypass;        /* of a, b, c, by bit: not held on the chip */
-  uint64_t parts_bytes;   /* and of the cores' partial sums, where k is divided */
+  uint32_t shift;             /* integers: results are divided by 2^shift on their way out */
+  bool foreign;               /* the program is the user's, not lowered from the layer */
+  uint64_t base_bytes[3];     /* addresses of its tensors a, b, c */
+  uint64_t kept;              /* address on the chip where its result stays; 0: in memory */
+  bool near[3];               /* a, b, c stay on the chip */
+  unsigned bypass;            /* of a, b, c, by bit: not held on the chip */
+  struct tsr_placement place; /* of its weights */
+  uint64_t parts_bytes;       /* and of the cores' partial sums, where k is divided */
   uint64_t
       extra_bytes[TSR_LOWER_EXTRA]; /* of what else it reads or writes (kernels/lower/op.h) */
   struct tsr_lower_cut cut;         /* of a layer that is no product, in place of the mapping */

@@ -67,6 +67,12 @@ uint64_t tsri_result_from(const struct tsr_run_layer_plan *l, uint64_t bytes);
 /* sizes: of all layers; out: TSRI_LINKS of each. */
 void tsri_links_find(const struct tsr_run_plan *p, const struct tsri_sizes *sizes,
                      struct tsri_link *out);
+/* What the mappings say of where a layer's weights lie. */
+enum tsr_status tsri_placement(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
+                               struct tsr_err *err);
+/* Elements of a row of a layer's weights as they lie in memory, and the bytes from row to row.
+ */
+uint64_t tsri_weight_row(const struct tsr_run_layer_plan *l, uint64_t *pitch_bytes);
 /* Addresses of everything; see place.c.  Refuses what does not fit DRAM. */
 enum tsr_status tsri_place(struct tsr_run_plan *p, struct tsr_err *err);
 

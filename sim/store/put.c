@@ -109,6 +109,17 @@ static const struct field tenant_fields[] = {
     ROW(tsr_run_tenant_record, U64, cores),
 };
 
+static const struct field counter_fields[] = {
+    ROW(tsr_run_counter, TEXT, instance),
+    ROW(tsr_run_counter, TEXT, counter),
+    ROW(tsr_run_counter, U64, value),
+};
+static const struct field moved_fields[] = {
+    ROW(tsr_run_moved, TEXT, instance),
+    ROW(tsr_run_moved, U64, start_cycles),
+    ROW(tsr_run_moved, U64, cycles),
+    ROW(tsr_run_moved, U64, bytes),
+};
 static const struct field resource_fields[] = {
     ROW(tsr_run_resource, TEXT, instance),   ROW(tsr_run_resource, TEXT, resource),
     ROW(tsr_run_resource, U64, bytes),       ROW(tsr_run_resource, U64, busy_cycles),
@@ -224,6 +235,8 @@ enum table_id {
   RUN,
   TENANT,
   RESOURCE,
+  COUNTER,
+  MOVED,
   LAYER,
   STALL,
   UNIT,
@@ -247,6 +260,8 @@ static const struct table {
     [RUN] = TABLE("run", "created_utc", 0, run_fields),
     [TENANT] = TABLE("run_tenant", "run_id, tenant", 2, tenant_fields),
     [RESOURCE] = TABLE("run_resource", "run_id", 1, resource_fields),
+    [COUNTER] = TABLE("run_counter", "run_id", 1, counter_fields),
+    [MOVED] = TABLE("run_moved", "run_id", 1, moved_fields),
     [LAYER] = TABLE("layer", "run_id, layer", 2, layer_fields),
     [STALL] = TABLE("layer_stall", "run_id, layer", 2, stall_fields),
     [UNIT] = TABLE("layer_unit", "run_id, layer", 2, unit_fields),
@@ -427,6 +442,10 @@ static enum tsr_status put_run_rows(struct put *p, const void *record, int64_t *
     status = put_layer(p, (uint64_t)*run, &r->layers[i]);
   for (size_t i = 0; status == TSR_OK && i < r->n_resources; i++)
     status = insert(p, RESOURCE, keys, &r->resources[i]);
+  for (size_t i = 0; status == TSR_OK && i < r->n_counters; i++)
+    status = insert(p, COUNTER, keys, &r->counters[i]);
+  for (size_t i = 0; status == TSR_OK && i < r->n_moved; i++)
+    status = insert(p, MOVED, keys, &r->moved[i]);
   return status;
 }
 

@@ -122,6 +122,16 @@ struct tsr_run_resource {
   uint64_t bytes, busy_cycles, wait_cycles;
 };
 
+/* A counter of a memory, and bytes that it moved in a stretch; see v_counters, v_bandwidth. */
+struct tsr_run_counter {
+  const char *instance, *counter;
+  uint64_t value;
+};
+struct tsr_run_moved {
+  const char *instance;
+  uint64_t start_cycles, cycles, bytes;
+};
+
 struct tsr_run_layer {
   uint64_t index;
   uint64_t tenant, first_core, cores; /* whose it is and where it ran */
@@ -177,6 +187,10 @@ struct tsr_run_record {
   const struct tsr_run_tenant_record *tenants;
   size_t n_resources;
   const struct tsr_run_resource *resources;
+  size_t n_counters;
+  const struct tsr_run_counter *counters;
+  size_t n_moved;
+  const struct tsr_run_moved *moved;
 };
 
 /* Whether a run may have this name: printable UTF-8 of at most 200 bytes, not empty, no

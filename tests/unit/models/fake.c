@@ -107,7 +107,13 @@ void fake_prepare(struct tsr_instance *x, const char *kind, const char *text) {
   struct tsr_err err = TSR_ERR_INIT;
   if (*text)
     assert_int_equal(tsr_config_tree_parse(a, kind, text, strlen(text), &map, &err), 0);
-  if (*text && tsr_param_read(c->params, "", map, NULL, x->params, NULL, &err))
+  bool *given = tsr_arena_array(a, tsr_param_count(c->params) + 1, sizeof *given);
+  assert_non_null(given);
+  if (*text && c->derive) { /* what a name stands for, under what is said beside it */
+    (void)tsr_param_read(c->params, "", map, NULL, x->params, given, NULL);
+    assert_null(c->derive(x->params, given));
+  }
+  if (*text && tsr_param_read(c->params, "", map, NULL, x->params, given, &err))
     fail_msg("%s: %s", kind, err.n ? err.msg[0] : "?");
   tsr_err_fini(&err);
   tsr_arena_destroy(a);
@@ -120,7 +126,10 @@ void fake_wire(struct fake *f, struct tsr_instance *x, struct tsr_instance *p0,
                          .peer = {p0, p1, p2, NULL},
                          .core = f->core,
                          .cores = f->cores};
-  assert_int_equal(x->ops->init(x->state, x->params, &w, NULL), TSR_OK);
+  struct tsr_err err = TSR_ERR_INIT;
+  if (x->ops->init(x->state, x->params, &w, &err))
+    fail_msg("%s: %s", x->name, err.n ? err.msg[0] : "?");
+  tsr_err_fini(&err);
 }
 
 void fake_make(struct fake *f, struct tsr_instance *x, const char *kind, const char *text,

@@ -78,6 +78,22 @@ static const struct {
      "4:41", "a run of k"},
     {conv, "systolic-32", CONV_HEAD "    loops: [{axis: m, tile: 4}]\n", "4:20",
      "b, oh, ow, n, kh, kw or c"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: tiled\n", "4:12",
+     "a mapping, got tiled"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {pads: 64B}\n", "4:13",
+     "did you mean 'pad'"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {pad: 64}\n", "4:18",
+     "bytes, at most 1GiB"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {skew: 2GiB}\n", "4:19", "at most 1GiB"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {align: 3KiB}\n", "4:20",
+     "a power of two"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {layout: column}\n", "4:21",
+     "row or tiled, got column"},
+    {"gemm:64x96x128", "systolic-32", HEAD "    place: {pad: 3B}\n", "4:12",
+     "no multiples of an element's 2 bytes"},
+    {conv, "systolic-32", CONV_HEAD "    place: {layout: tiled}\n", "4:12", "is of matmuls"},
+    {"op:bmm:m=20,n=30,k=40,count=5", "systolic-32",
+     "version: 1\nlayers: [{layer: '*', place: {pad: 64B}}]\n", "2:30", "has no weights"},
     {attention, "systolic-32", HEADS "    loops: [{axis: n, tile: 65}]\n", "4:29",
      "at most its 64 elements, got 65"},
     {attention, "systolic-32", HEADS "    loops: [{axis: n, tile: 8}, {axis: m, tile: 8}]\n",
@@ -151,6 +167,27 @@ static void values_hold_under_any_mapping(void **state) {
        "version: 1\nlayers: [{layer: '*', loops: [{axis: n, tile: 8}, {axis: g, tile: 1}]}]\n"},
       {"systolic-32",
        "gemm:70x90x100",
+       {NULL},
+       HEAD "    loops: [{axis: m, tile: 17}, {axis: n, tile: 15}, {axis: k, tile: 48}]\n"
+            "    place: {layout: tiled, align: 64KiB, skew: 130B, pad: 6B}\n"},
+      {"systolic-32", "gemm:70x90x100", {NULL}, HEAD "    place: {skew: 4KiB, pad: 2B}\n"},
+      {"mesh-16",
+       "gemm:70x96x512",
+       {NULL},
+       HEAD "    cores: {n: 3}\n    loops: [{axis: n, tile: 8}, {axis: k, tile: 64}]\n"
+            "    place: {layout: tiled}\n"},
+      {"mesh-16",
+       "gemm:70x90x512",
+       {NULL},
+       HEAD "    cores: {k: 4}\n    loops: [{axis: n, tile: 10}, {axis: k, tile: 64}]\n"
+            "    place: {layout: tiled, pad: 16B}\n"},
+      {"systolic-32", conv, {NULL}, CONV_HEAD "    place: {pad: 10B}\n"},
+      {"systolic-32",
+       "gemm:70x90x100",
+       {"dram.model=banks", "dram.preset=hbm2-2000"},
+       HEAD "    loops: [{axis: n, tile: 30}]\n    place: {layout: tiled}\n"},
+      {"systolic-32",
+       "gemm:70x90x100",
        {"tile.promote=32"},
        HEAD "    loops: [{axis: n, tile: 50}, {axis: m, tile: 9}, {axis: k, tile: 32}]\n"},
   };
@@ -165,6 +202,31 @@ static void values_hold_under_any_mapping(void **state) {
     tsr_err_fini(&err);
     ran_fini(&r);
   }
+}
+
+/* On a DRAM that lays a row's neighbours into one bank: a tile of 32 columns is a row a burst
+ * where the matrix lies row by row, and a few rows where its tiles lie one after the other. */
+static void tiles_in_a_row_save_activates(void **state) {
+  (void)state;
+  static const char *const sets[] = {
+      "dram.model=banks", "dram.preset=ddr4-3200", "dram.map=co,bg,ba,ra,si,ch,ro",
+      "dram.hash=",       "dram.channels=1",       NULL};
+  static const char *const texts[] = {HEAD "    place: {layout: row}\n",
+                                      HEAD "    place: {layout: tiled}\n"};
+  double acts[2], cycles[2], bytes[2];
+  for (int i = 0; i < 2; i++) {
+    struct ran r;
+    assert_int_equal(ran_mapped(&r, "systolic-32", "gemm:32x4096x1024", sets, texts[i],
+                                TSR_NUMERICS_OFF, NULL),
+                     TSR_OK);
+    acts[i] = ran_number(&r, "SELECT value FROM v_counters WHERE counter = 'activates'");
+    cycles[i] = ran_number(&r, "SELECT cycles FROM v_runs");
+    bytes[i] = ran_number(&r, "SELECT dram_read_bytes FROM v_runs");
+    ran_fini(&r);
+  }
+  assert_true(bytes[0] == bytes[1]);
+  assert_true(acts[1] > 0 && acts[0] > 4 * acts[1]);
+  assert_true(cycles[0] > 1.5 * cycles[1]);
 }
 
 /* A plan's mappings, written and read again, are the same mappings. */
@@ -414,6 +476,7 @@ int main(void) {
       cmocka_unit_test(an_attention_is_tiled_as_the_file_says),
       cmocka_unit_test(mistakes_are_shown_where_they_are),
       cmocka_unit_test(values_hold_under_any_mapping),
+      cmocka_unit_test(tiles_in_a_row_save_activates),
       cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(names_are_no_patterns),
       cmocka_unit_test(twins_are_alike_in_all),

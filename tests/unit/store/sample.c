@@ -118,6 +118,12 @@ static void layer_fill(struct sample *s, size_t i, size_t segments, bool has_mac
 
 static const struct tsr_run_tenant_record tenants[] = {
     {.workload = "net.csv", .first_core = 0, .cores = 1}};
+static const struct tsr_run_counter counters[] = {
+    {.instance = "dram", .counter = "activates", .value = 1234567},
+    {.instance = "dram", .counter = "read_bytes", .value = 4096}};
+static const struct tsr_run_moved moved[] = {
+    {.instance = "dram", .start_cycles = 0, .cycles = 64, .bytes = 4096},
+    {.instance = "dram", .start_cycles = 128, .cycles = 64, .bytes = 8192}};
 static const struct tsr_run_resource resources[] = {{.instance = "dram",
                                                      .resource = "channel0",
                                                      .bytes = 4096,
@@ -171,6 +177,10 @@ void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) 
                                    .tenants = tenants,
                                    .n_resources = 2,
                                    .resources = resources,
+                                   .n_counters = 2,
+                                   .counters = counters,
+                                   .n_moved = 2,
+                                   .moved = moved,
                                    .n_inputs = 2,
                                    .inputs = inputs,
                                    .n_layers = layers,

@@ -1,0 +1,1 @@
+tsr_fuzz(dram DEPS tsr_models)
