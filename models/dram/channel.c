@@ -454,7 +454,8 @@ static bool feed_from(struct tsri_channel *ch, bool write, uint64_t t) {
 static bool feed(struct tsri_channel *ch, uint64_t t) {
   const struct tsr_dram_policy *p = &ch->c->p;
   if (!ch->draining) {
-    if (ch->queue[1].n >= p->drain_high || (ch->queue[1].n >= p->drain_idle && !ch->queued))
+    if (ch->queue[1].n >= p->drain_high ||
+        (ch->queue[1].n >= (ch->flush ? 1 : p->drain_idle) && !ch->queued))
       ch->draining = ch->queue[1].n;
   }
   return feed_from(ch, ch->draining > 0, t);
@@ -505,6 +506,7 @@ static bool is_so(const struct tsri_channel *ch, enum tsri_until until) {
   case TSRI_UNTIL_WRITE_ROOM: return tsri_channel_room(ch, true);
   case TSRI_UNTIL_ROOM: return tsri_channel_room(ch, false) || tsri_channel_room(ch, true);
   case TSRI_UNTIL_READS_DONE: return !ch->reading;
+  case TSRI_UNTIL_IDLE: return tsri_channel_idle(ch);
   default: return false;
   }
 }
@@ -539,4 +541,18 @@ uint64_t tsri_channel_run(struct tsri_channel *ch, uint64_t limit, enum tsri_unt
     if (x->kind == TSRI_NOTHING || x->at >= limit) return so ? ch->freed_at : limit;
     give(ch, *x);
   }
+}
+
+uint64_t tsri_channel_write_out(struct tsri_channel *ch) {
+  uint64_t last = 0;
+  ch->flush = true;
+  ch->chosen = false;
+  tsri_choice_forget(ch);
+  (void)tsri_channel_run(ch, UINT64_MAX, TSRI_UNTIL_IDLE);
+  for (uint32_t u = 0; u < ch->dev.units; u++) {
+    const struct tsri_unit_state *x = &ch->unit[u];
+    if (x->col_at && x->col_write)
+      last = tsr_max_u64(last, x->col_at - 1 + ch->c->t.cwl + ch->c->t.bl - 1);
+  }
+  return last;
 }

@@ -119,6 +119,7 @@ struct tsri_channel {
   uint64_t seq;
   uint64_t col_from, row_from; /* first clock of the next command of a kind */
   bool writing;
+  bool flush; /* nothing more comes: writes go when there is nothing else to do */
   uint32_t draining;
   uint32_t rotate;  /* the bank that was served last */
   uint64_t feed_at; /* clock of the next move into a bank queue */
@@ -161,11 +162,15 @@ enum tsri_until {
   TSRI_UNTIL_READ_ROOM,  /* or until there is room for a read … */
   TSRI_UNTIL_WRITE_ROOM, /* … for a write */
   TSRI_UNTIL_ROOM,       /* … for one of them */
-  TSRI_UNTIL_READS_DONE  /* or until no read waits */
+  TSRI_UNTIL_READS_DONE, /* or until no read waits */
+  TSRI_UNTIL_IDLE        /* or until nothing does */
 };
 /* Gives commands that begin before `limit`, or only until something is so; returns the clock
  * at which it became so, or `limit`. */
 uint64_t tsri_channel_run(struct tsri_channel *ch, uint64_t limit, enum tsri_until until);
+/* Nothing more comes: all that waits goes.  The clock of the last datum written, 0: none was.
+ */
+uint64_t tsri_channel_write_out(struct tsri_channel *ch);
 /* Whether no request waits in it. */
 bool tsri_channel_idle(const struct tsri_channel *ch);
 

@@ -379,7 +379,8 @@ static void choose_direction(struct tsri_channel *ch) {
   bool before = ch->writing;
   if (tsri_bank_queues(ch)) return;
   if (!ch->writing) {
-    if (ch->held[1] >= p->drain_high || (!ch->held[0] && ch->held[1] >= p->drain_idle))
+    if (ch->held[1] >= p->drain_high ||
+        (!ch->held[0] && ch->held[1] >= (ch->flush ? 1 : p->drain_idle)))
       ch->writing = true;
   } else if (ch->held[1] <= p->drain_low && ch->held[0]) {
     ch->writing = false;

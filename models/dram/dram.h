@@ -57,7 +57,8 @@ struct tsr_dram_config {
   struct tsr_dram_policy p;
   int refresh, page; /* enum tsr_dram_refresh, enum tsr_dram_page */
   char map[TSR_PARAM_TEXT_MAX], hash[TSR_PARAM_TEXT_MAX]; /* models/dram/addr.h */
-  uint64_t inject;      /* requests that a replay puts in a clock; no parameter of a machine */
+  bool posted;     /* a replay is over when its last write is taken, not when it is written */
+  uint64_t inject; /* requests that a replay puts in a clock; no parameter of a machine */
   uint64_t frontend_fs; /* controller and PHY, one way */
 };
 

@@ -200,11 +200,15 @@ struct preset {
  * column bits and the rest, each xored with the column's bits in turn, and the row too. */
 #define MOP "co:2,ra,si,bg,ba,co,ro"
 
-/* Ours, for streams: consecutive bursts over channels and bank groups, two column bits before
- * the next bank; what strides would crowd is spread by exclusive ors with the column and the
- * row.  models/dram/README.md has the figures. */
+/* Ours, for streams: runs of eight transactions over two bank groups, then over channels, so
+ * that a short run opens few rows; columns high, so that runs a power of two apart fall in one
+ * row or in other banks; what strides would crowd is spread by exclusive ors with what lies
+ * above. models/dram/README.md has the figures. */
+#define STREAM_MAP "bg:1,co:2,ch,bg,ba,ra,si,co,ro"
 #define HASH "ch=co.2,ch=ro.4,ch=ro,bg=ba,ba=ro,bg=ro.2"
-#define HBM_HASH "ch=co.2,ch=ro.4,ch=ro,pc=ba,pc=ro.3,ba=ro,bg=ro.2"
+#define HBM_MAP "bg:1,co:2,pc,ch,bg,ba,si,co,ro"
+#define HBM_HASH "ch=bg.1,ch=ba.1,ch=co.1,ch=ro.4,ch=ro,pc=ba,pc=ro.3,ba=ro,bg=ro.2"
+#define HBML_HASH "ch=bg.1,ch=ba.1,ch=co.1,ch=ro.4,ch=ro,ba=ro,bg=ro.2"
 
 static const struct preset presets[] = {
     {"ddr4-3200",
@@ -213,7 +217,7 @@ static const struct preset presets[] = {
      1,
      1,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
+     STREAM_MAP,
      HASH,
      2},
     {"ddr5-4800",
@@ -222,7 +226,7 @@ static const struct preset presets[] = {
      2,
      1,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
+     STREAM_MAP,
      HASH,
      4},
     {"lpddr4-2400",
@@ -231,7 +235,7 @@ static const struct preset presets[] = {
      1,
      2,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
+     STREAM_MAP,
      HASH,
      2},
     {"lpddr5-6400",
@@ -240,7 +244,7 @@ static const struct preset presets[] = {
      4,
      1,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
+     STREAM_MAP,
      HASH,
      8},
     {"hbm2-2000",
@@ -249,7 +253,7 @@ static const struct preset presets[] = {
      8,
      2,
      STREAM,
-     "ch,pc,bg,co:2,ba,si,co,ro",
+     HBM_MAP,
      HBM_HASH,
      32},
     {"hbm2-2000-legacy",
@@ -258,8 +262,8 @@ static const struct preset presets[] = {
      8,
      1,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
-     HASH,
+     STREAM_MAP,
+     HBML_HASH,
      16},
     {"hbm2e-3600",
      "HBM2E-3600, a stack of 8 channels with two pseudo-channels each",
@@ -267,7 +271,7 @@ static const struct preset presets[] = {
      8,
      2,
      STREAM,
-     "ch,pc,bg,co:2,ba,si,co,ro",
+     HBM_MAP,
      HBM_HASH,
      32},
     {"hbm3-6400",
@@ -276,7 +280,7 @@ static const struct preset presets[] = {
      16,
      2,
      STREAM,
-     "ch,pc,bg,co:2,ba,si,co,ro",
+     HBM_MAP,
      HBM_HASH,
      64},
     {"gddr6-14000",
@@ -285,7 +289,7 @@ static const struct preset presets[] = {
      2,
      1,
      STREAM,
-     "ch,bg,co:2,ba,ra,si,co,ro",
+     STREAM_MAP,
      HASH,
      4},
 
@@ -507,6 +511,7 @@ bool tsr_dram_preset(const char *name, struct tsr_dram_config *out) {
         .refresh =
             p->policy == STREAM && p->d.t.rfc_pb ? TSR_DRAM_REFRESH_BANK : TSR_DRAM_REFRESH_ALL,
         .page = p->policy == STREAM ? TSR_DRAM_PAGE_ADAPTIVE : TSR_DRAM_PAGE_OPEN,
+        .posted = p->policy != STREAM,
         .inject = p->inject};
     out->org.channels = p->channels;
     out->org.units = p->units;

@@ -80,6 +80,8 @@ static void play(struct replay *r, struct tsr_dram_replay *out) {
   for (uint32_t i = 0; i < r->n; i++)
     (void)tsri_channel_run(&r->ch[i], UINT64_MAX, TSRI_UNTIL_READS_DONE);
   end = tsr_max_u64(end, r->last_read);
+  for (uint32_t i = 0; i < r->n && !r->c->posted; i++)
+    end = tsr_max_u64(end, tsri_channel_write_out(&r->ch[i]));
   for (uint32_t i = 0; i < r->n; i++) (void)tsri_channel_run(&r->ch[i], end, TSRI_UNTIL_LIMIT);
   out->sums = r->sums;
   out->timeline = r->timeline;

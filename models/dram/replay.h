@@ -2,7 +2,8 @@
  * each as soon as its channel has room (and not before its time).
  *
  * Clocks count from 0; `clocks` is one more than that of the last event: the last request
- * taken, or the last datum read.  What is still to be written then is not waited for. */
+ * taken, or the last datum read or written.  With `posted`, as the references count, what is
+ * still to be written is not waited for; then a short stream may seem faster than the bus. */
 #ifndef TSR_MODELS_DRAM_REPLAY_H
 #define TSR_MODELS_DRAM_REPLAY_H
 
