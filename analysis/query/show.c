@@ -133,7 +133,8 @@ static const struct table tables[] = {
       {"% of run", TSRI_F1, false},
       {"waited for", TSRI_RIGHT, false}}},
     {"counters",
-     "what the memories counted over the run",
+     "what the memories counted over the run; clocks are the DRAM's, summed over its data "
+     "buses",
      "the run is of a program that did not store them",
      true,
      "SELECT instance, counter, value FROM v_counters WHERE run = ?1 ORDER BY instance, "
@@ -143,7 +144,9 @@ static const struct table tables[] = {
      NULL,
      {{"in", TSRI_LEFT, false}, {"counter", TSRI_LEFT, false}, {"value", TSRI_RIGHT, false}}},
     {"bandwidth",
-     "what a memory moved over time, and the share of its peak",
+     "what a memory's data buses moved over time, and the share of their peak; writes that "
+     "still "
+     "wait at the end and reads answered from such are not among it",
      "no memory of the run tells when it moved what (dram.model: banks does)",
      true,
      "SELECT instance, start_cycles, cycles, bytes, 100 * share FROM v_bandwidth WHERE run = "

@@ -265,7 +265,7 @@ struct tsr_placement tsr_mapping_file_place(const struct tsr_mapping_file *f, co
   const struct tsr_node *n = entry_of(f, layer, &index, &exact);
   const struct tsr_node *place = n ? tsr_config_tree_get(n, "place") : NULL;
   if (place) (void)read_place(place, &p, NULL); /* it was read before */
-  *pos = place ? &place->pos : NULL;
+  *pos = place && exact ? &place->pos : NULL;
   return p;
 }
 

@@ -19,11 +19,13 @@
  *       k_cut: 128                  # of dataflow and loops: sums leave the array; operands
  *       resident: [b]               # that are loaded once
  *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
- *       place: {align: 1MiB, skew: 8KiB, pad: 64B, layout: tiled}
- *                                   # optional: how the weights lie in memory: from `skew`
- * behind # a multiple of `align` on, `pad` behind each row, a tile of n # after the other
- * (layout: row, the default: row by row) levels: {a: sram, c: dram}  # where they come from and
- * go to: held against what comes
+ *       place: {layout: tiled, align: 1MiB, skew: 8KiB, pad: 64B}  # optional: of weights,
+ * below levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
+ *
+ * place: how weights lie in memory: from `skew` behind a multiple of `align` (4KiB) on, `pad`
+ * behind each row; layout: row (row by row) or tiled (of a matmul: a tile of n after the other,
+ * each row by row; the tile divides n).  Under a pattern, layers without weights are left as
+ * they are, and those whose weights cannot be tiled lie row by row.
  *
  * With keep, chains of layers whose intermediates do not fit are cut into parts, layers of
  * their own: NAME.part0, NAME.part1, …; entries are of those (`NAME.part*`).
@@ -71,7 +73,7 @@ struct tsr_residency tsr_mapping_file_residency(const struct tsr_mapping_file *f
 /* Of a layer's tensors, by bit, those that bypass the chip's buffers. */
 unsigned tsr_mapping_file_bypass(const struct tsr_mapping_file *f, const char *layer);
 /* How a layer's weights lie; all zero where its entry says nothing.  *pos: where it does, NULL:
- * nowhere. */
+ * nowhere, or under a pattern: what does not suit the layer is left then. */
 struct tsr_placement tsr_mapping_file_place(const struct tsr_mapping_file *f, const char *layer,
                                             const struct tsr_pos **pos);
 /* Tiles of an attention: m queries and n keys, in loops in this order, and whether keys and

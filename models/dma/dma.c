@@ -279,19 +279,37 @@ static bool collect(struct state *s, uint64_t now, uint64_t *open_fs) {
   return true;
 }
 
+/* Instants in order, each with its place; they mostly are. */
+static void sort_pairs(uint64_t *fs, uint32_t *place, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    uint64_t x = fs[i];
+    uint32_t p = place[i], k = i;
+    for (; k > 0 && fs[k - 1] > x; k--) {
+      fs[k] = fs[k - 1];
+      place[k] = place[k - 1];
+    }
+    fs[k] = x;
+    place[k] = p;
+  }
+}
+
 /* Bursts of a load, there at end_fs[i], go into every core's scratchpad; end_fs[i] becomes when
  * the last has taken them.  How long they waited for the ports. */
 static uint64_t deliver(const struct state *s, const struct tsr_xfer_req *q, uint32_t n,
                         uint64_t *end_fs) {
   uint64_t arrive_fs[TSR_TRAIN_MAX], waited = 0;
+  uint32_t place[TSR_TRAIN_MAX];
+  for (uint32_t i = 0; i < n; i++) place[i] = i;
   memcpy(arrive_fs, end_fs, n * sizeof *arrive_fs);
+  if (s->dram->ops->memory->stood) sort_pairs(arrive_fs, place, n);
   for (uint32_t k = 0; k <= q->n_others; k++) {
     struct tsr_instance *buf = k ? q->others[k - 1] : q->buffer;
     uint64_t taken_fs[TSR_TRAIN_MAX];
     memcpy(taken_fs, arrive_fs, n * sizeof *taken_fs);
     uint64_t w = buf->ops->buffer->dma(buf->state, s->p->burst, true, n, taken_fs);
     waited = tsr_max_u64(waited, w);
-    for (uint32_t i = 0; i < n; i++) end_fs[i] = tsr_max_u64(end_fs[i], taken_fs[i]);
+    for (uint32_t i = 0; i < n; i++)
+      end_fs[place[i]] = tsr_max_u64(end_fs[place[i]], taken_fs[i]);
   }
   return waited;
 }
@@ -357,7 +375,8 @@ static void issue(struct state *s) {
     serve_near(s);
   else
     charge_wait(s, open_fs, mem->serve(s->mem->state, t, s->start_fs));
-  s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[t->n - 1]);
+  for (uint32_t i = s->dram->ops->memory->stood ? 0 : t->n - 1; i < t->n; i++)
+    s->last_arrival_fs = tsr_max_u64(s->last_arrival_fs, t->end_fs[i]);
   if (!s->write) s->port_wait_fs += deliver(s, &s->req->xfer, t->n, t->end_fs);
   for (uint32_t i = 0; i < t->n; i++) {
     s->window_end_fs[s->slot] = t->end_fs[i];

@@ -90,7 +90,8 @@ struct asker {
 };
 
 struct state {
-  struct tsr_dram_config c;
+  const struct tsr_dram_config *given;
+  struct tsr_dram_config c; /* as it is run */
   const struct tsr_env *env;
   uint64_t *counters;
   struct tsri_addr_map map;
@@ -125,9 +126,13 @@ static uint64_t fs_at(const struct state *s, uint64_t clock) {
 
 /* ---- life ---- */
 
+static void close_channels(struct state *s) {
+  while (s->n) tsri_channel_fini(&s->channel[--s->n]);
+}
+
 static void fini(void *vs) {
   struct state *s = vs;
-  for (uint32_t i = 0; i < s->n; i++) tsri_channel_fini(&s->channel[i]);
+  close_channels(s);
   for (size_t i = 0; i < s->n_askers; i++) {
     tsr_mem_free(s->asker[i].burst);
     tsr_mem_free(s->asker[i].waiter);
@@ -142,10 +147,23 @@ static void fini(void *vs) {
 
 static void on_over(void *arg, uint64_t tag, uint64_t clock);
 
+static enum tsr_status open_channels(struct state *s, struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (; !st && s->n < s->c.org.channels; s->n++) {
+    struct tsri_channel *ch = &s->channel[s->n];
+    st = tsri_channel_init(ch, &s->c, &s->sums, err);
+    ch->done = on_over;
+    ch->arg = s;
+    ch->timeline = &s->timeline;
+  }
+  return st;
+}
+
 static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w,
                             struct tsr_err *err) {
   struct state *s = vs;
-  s->c = *(const struct tsr_dram_config *)vp;
+  s->given = vp;
+  s->c = *s->given;
   enum tsr_status st = tsr_dram_check(&s->c, err);
   if (!st) st = tsri_addr_init(&s->map, &s->c, err);
   if (st) return st;
@@ -159,14 +177,10 @@ static enum tsr_status init(void *vs, const void *vp, const struct tsr_wiring *w
   s->door = tsr_mem_array(n, sizeof *s->door);
   s->core_bytes = tsr_mem_array((size_t)w->cores * 2 + 1, sizeof *s->core_bytes);
   if (!s->channel || !s->use || !s->door || !s->core_bytes) return tsr_err_nomem(err);
-  for (; !st && s->n < n; s->n++) {
-    struct tsri_channel *ch = &s->channel[s->n];
-    st = tsri_channel_init(ch, &s->c, &s->sums, err);
-    ch->done = on_over;
-    ch->arg = s;
-    ch->timeline = &s->timeline;
-  }
-  return st;
+  s->c.org.dual_bus = true; /* for trains answered at once, until someone joins */
+  s->c.p.one_command = 0;
+  if (s->c.refresh == TSR_DRAM_REFRESH_BANK) s->c.refresh = TSR_DRAM_REFRESH_ALL;
+  return open_channels(s, err);
 }
 
 static void report(struct state *s) {
@@ -193,6 +207,13 @@ static void take_in(struct state *s, struct tsri_place_of at, uint64_t addr, uin
 
 /* ---- answers later: doors ---- */
 
+/* The controller as it is, command by command. */
+static enum tsr_status take_turns(struct state *s, struct tsr_err *err) {
+  close_channels(s);
+  s->c = *s->given;
+  return open_channels(s, err);
+}
+
 static enum tsr_status join(void *vs, const struct tsr_asker *who, uint32_t *id,
                             struct tsr_err *err) {
   struct state *s = vs;
@@ -202,6 +223,8 @@ static enum tsr_status join(void *vs, const struct tsr_asker *who, uint32_t *id,
                        "dram.banks: %" PRIu32 " bursts of %" PRIu32
                        " B in flight are more than %d transactions of %" PRIu64 " B",
                        who->bursts, who->burst_bytes, WAIT_MAX, (uint64_t)s->c.org.tx_bytes);
+  enum tsr_status st = s->n_askers ? TSR_OK : take_turns(s, err);
+  if (st) return st;
   if (!s->n_askers && who->burst_bytes < s->c.org.tx_bytes)
     tsr_err_warn(err, NULL,
                  "dma.burst: %" PRIu32 " B are less than a transaction of this DRAM, %" PRIu64
@@ -317,7 +340,12 @@ static void see_crowd(struct state *s, uint64_t clocks) {
   uint64_t idle = 0;
   for (uint32_t c = 0; c < s->n; c++) {
     if (s->door[c][0].first || s->door[c][1].first) crowd = true;
-    for (uint32_t u = 0; u < s->c.org.units; u++) idle += !s->channel[c].unit[u].waiting;
+    uint64_t waiting = 0;
+    for (uint32_t u = 0; u < s->c.org.units; u++) {
+      waiting += s->channel[c].unit[u].waiting;
+      if (!s->c.org.shared_bus) idle += !s->channel[c].unit[u].waiting;
+    }
+    if (s->c.org.shared_bus) idle += !waiting;
   }
   if (crowd) s->crowded += idle * clocks;
 }
@@ -368,13 +396,6 @@ static void stood(void *vs, struct tsr_standstill *out) {
 
 /* ---- trains answered at once ---- */
 
-/* Before the first. */
-static void be_direct(struct state *s) {
-  s->c.org.dual_bus = true;
-  s->c.p.one_command = 0;
-  if (s->c.refresh == TSR_DRAM_REFRESH_BANK) s->c.refresh = TSR_DRAM_REFRESH_ALL;
-}
-
 /* A transaction of burst i, which is there at clock t; when it was taken. */
 static uint64_t put_in(struct state *s, uint64_t addr, uint32_t i, uint64_t t) {
   bool write = s->train->write;
@@ -405,7 +426,6 @@ static uint64_t serve(void *vs, struct tsr_train *t, uint64_t from_fs) {
   struct state *s = vs;
   (void)from_fs;
   TSR_CHECK(!s->n_askers);
-  if (!s->sums.reads && !s->sums.writes) be_direct(s);
   t->noc_fs = t->hold_fs = 0;
   uint64_t before = s->sums.away_clocks;
   s->train = t;

@@ -215,7 +215,8 @@ static void charge_idle(struct tsri_channel *ch, const struct tsri_slot *s, uint
   if (t <= base) return;
   uint64_t gap = t - base;
   uint64_t from = tsr_max_u64(base, x->ref_from), to = tsr_min_u64(t, x->ref_to);
-  uint64_t refresh = x->ref_to && to > from ? to - from : 0, part = 0;
+  bool held = x->ref_to && (x->ref_bank == UINT32_MAX || x->ref_bank == s->bank);
+  uint64_t refresh = held && to > from ? to - from : 0, part = 0;
   gap -= refresh;
   if (turn) {
     uint64_t after = last - 1 + (last_write ? tm->cwl + tm->bl + tm->wtr_s : tm->rtw);
@@ -361,6 +362,7 @@ static void give_refresh(struct tsri_channel *ch, const struct tsri_choice *x) {
   }
   bool one = x->cmd == TSRI_REFB;
   *(one ? &ch->sums->refbs : &ch->sums->refs) += 1;
+  ch->unit[u].ref_bank = one ? x->bank : UINT32_MAX;
   ch->unit[u].ref_to = x->at + (one ? ch->c->t.rfc_pb : ch->c->t.rfc);
   tsri_refresh_keep(ch, u, false);
   if (one) ch->unit[u].next_bank = (ch->unit[u].next_bank + 1) % ch->dev.banks_of_unit;

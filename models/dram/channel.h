@@ -72,7 +72,8 @@ struct tsri_unit_state {
   struct tsri_age {
     int32_t oldest, newest;
   } age[2];                  /* its requests in banks' lists, by direction */
-  uint64_t ref_from, ref_to; /* the last one: since when it held requests, until when */
+  uint64_t ref_from, ref_to; /* the last one: since when it held requests, until when, … */
+  uint32_t ref_bank;         /* … and of which bank, UINT32_MAX: of all */
   uint64_t col_at;           /* the last column command, 1 + its clock */
   bool col_write;
 };

@@ -177,6 +177,9 @@ static enum tsr_status read_sets(struct tsr_arena *a, const char *preset,
   bool *given = tsr_arena_array(a, tsr_param_count(tsr_dram_params) + 1, sizeof *given);
   if (st) return st;
   if (!given) return tsr_err_nomem(err);
+  if (preset && tsr_config_tree_get(root, "preset"))
+    return tsr_err_set(err, TSR_USAGE, "the preset is '%s'; expected no other by --set",
+                       preset);
   tsr_param_defaults(tsr_dram_params, c);
   (void)tsr_param_read(tsr_dram_params, "", root, NULL, c, given, NULL);
   if (preset) {

@@ -163,8 +163,8 @@ static enum tsr_status read_load(const char *text, const char *s, size_t n, stru
   memcpy(buf, s, n);
   buf[n] = 0;
   k->load = strtod(buf, &end);
-  if (*end || !(k->load > 0) || k->load > 100)
-    return wrong(err, text, "'load' is no part of the peak above 0");
+  if (*end || !(k->load > 0) || k->load > 1)
+    return wrong(err, text, "'load' is no part of the peak, above 0 and at most 1");
   return TSR_OK;
 }
 
@@ -207,6 +207,8 @@ static enum tsr_status check_keys(const char *text, const struct pattern *p, str
     list += len;
     list += strspn(list, " ");
   }
+  if (get(k, "wpct", 0) > 100) return wrong(err, text, "'wpct' is no percentage");
+  if (get(k, "w", 0) > 1) return wrong(err, text, "'w' is neither 0 nor 1");
   if (!strcmp(p->name, "tile2d") && get(k, "P", 1) < get(k, "W", 1))
     return wrong(err, text, "a tile is wider than the pitch");
   uint64_t per;
@@ -234,6 +236,7 @@ enum tsr_status tsr_dram_scenario(const char *text, uint64_t tx_bytes, uint64_t 
   uint64_t n;
   if (!read_number(at, len, &n)) return wrong(err, text, "the number of requests is none");
   if (requests) n = requests;
+  if (!n) return wrong(err, text, "there are 0 requests");
   if (n > REQUESTS_MAX) return wrong(err, text, "there are more than 2^30 requests");
   struct keys k = {.n = 0};
   at += len;

@@ -25,8 +25,12 @@ static const struct argp_option dram_options[] = {
     {"trace", OPT_TRACE, "F", 0, "file of lines 'CYCLE|* R|W ADDRESS', address in hexadecimal",
      0},
     {"scenario", OPT_SCENARIO, "S", 0,
-     "'pattern;requests;key=value …', or FILE:ID, a line of a file of them; patterns seq, "
-     "stride, rand, nstream, tile2d, pingpong, gemm",
+     "'pattern;requests;key=value …', or FILE:ID, a line of a file of them; patterns and keys: "
+     "seq base w; stride S base w; rand seed range wpct; nstream K C D wmask base; tile2d R W "
+     "P "
+     "base w; pingpong S wmask base; gemm M N K tm tn tk e ec bA bB bC; all of them load, a "
+     "part "
+     "of the peak; sizes in bytes",
      0},
     {"requests", OPT_REQUESTS, "N", 0, "as many instead of what the scenario says", 0},
     {"inject", OPT_INJECT, "N", 0, "requests put in a clock, at most; default: the preset's",
@@ -98,7 +102,7 @@ static enum tsr_status make_stream(struct cmd_ctx *ctx, const struct dram_args *
 
 struct figures {
   uint64_t read_bytes, write_bytes;
-  double seconds, bandwidth, peak, latency_ns, hit_rate, mean_queue, wall_s;
+  double seconds, bandwidth, peak, latency_ns, frontend_ns, hit_rate, mean_queue, wall_s;
 };
 
 static struct figures derive(const struct tsr_dram_config *c, const struct tsr_dram_replay *r,
@@ -112,7 +116,9 @@ static struct figures derive(const struct tsr_dram_config *c, const struct tsr_d
                       .peak = (double)tsr_dram_bandwidth(c),
                       .wall_s = wall_s};
   f.bandwidth = (double)(f.read_bytes + f.write_bytes) / f.seconds;
+  f.frontend_ns = 2 * (double)c->frontend_fs * 1e-6;
   f.latency_ns = x->reads ? (double)x->latency_clocks / (double)x->reads * tck * 1e9 : 0;
+  f.latency_ns += f.frontend_ns;
   f.hit_rate = served > 0 ? (double)x->hits / served : 0;
   f.mean_queue = (double)x->queue_clocks / (double)r->clocks;
   return f;
@@ -174,7 +180,7 @@ static void print_text(struct tsr_str *o, const struct tsr_dram_config *c,
                r->bandwidth_pct, f->peak * 1e-9);
   if (x->reads)
     tsr_str_addf(o, "reads       latency %.1f ns in the mean, %.1f at most\n", f->latency_ns,
-                 (double)r->max_latency_clocks * (double)c->tck_fs * 1e-6);
+                 (double)r->max_latency_clocks * (double)c->tck_fs * 1e-6 + f->frontend_ns);
   tsr_str_addf(o,
                "rows        %" PRIu64 " activates, %" PRIu64
                " precharges, %.1f %% hits, %" PRIu64 " conflicts\n",

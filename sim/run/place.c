@@ -220,18 +220,22 @@ static enum tsr_status place_tenant(struct tsr_run_plan *p, const struct tsr_run
 enum tsr_status tsri_placement(struct tsr_run_plan *p, struct tsr_run_layer_plan *l,
                                struct tsr_err *err) {
   const struct tsr_pos *pos = NULL;
-  if (p->mappings) l->place = tsr_mapping_file_place(p->mappings, l->op->name, &pos);
-  if (!pos) return TSR_OK;
-  if (!tsri_is_product(l->op) || !tsr_op_b_is_weight(l->op))
+  const bool weights = tsri_is_product(l->op) && tsr_op_b_is_weight(l->op);
+  if (!p->mappings) return TSR_OK;
+  l->place = tsr_mapping_file_place(p->mappings, l->op->name, &pos);
+  l->place_loose = !pos;
+  if (pos && !weights)
     return tsr_err_at(err, TSR_INPUT, pos, "place: layer '%s' has no weights to be placed",
                       l->op->name);
-  if (l->place.tiled && l->op->has_conv)
+  if (pos && l->place.tiled && l->op->has_conv)
     return tsr_err_at(err, TSR_INPUT, pos,
                       "place: layout: tiled is of matmuls; layer '%s' is a convolution",
                       l->op->name);
-  uint64_t element = l->shape.b_bytes;
+  if (!weights) l->place = (struct tsr_placement){0};
+  if (l->op->has_conv) l->place.tiled = false;
+  uint64_t element = weights ? l->shape.b_bytes : 1;
   if (l->place.skew_bytes % element || l->place.pad_bytes % element)
-    return tsr_err_at(err, TSR_INPUT, pos,
+    return tsr_err_at(err, TSR_INPUT, pos ? pos : &l->op->pos,
                       "place: skew and pad of '%s' are no multiples of an element's %" PRIu64
                       " bytes",
                       l->op->name, element);
@@ -245,7 +249,7 @@ uint64_t tsri_weight_row(const struct tsr_run_layer_plan *l, uint64_t *pitch_byt
 }
 
 /* Panels are as wide as a tile; none is cut, at the end or between cores. */
-static enum tsr_status check_panels(const struct tsr_run_layer_plan *l, struct tsr_err *err) {
+static enum tsr_status check_panels(struct tsr_run_layer_plan *l, struct tsr_err *err) {
   uint64_t tile = l->mapping.tile[TSR_AXIS_N], n = l->shape.size[TSR_AXIS_N];
   if (!l->place.tiled) return TSR_OK;
   bool whole = n % tile == 0;
@@ -253,6 +257,10 @@ static enum tsr_status check_panels(const struct tsr_run_layer_plan *l, struct t
     if (l->split.axis[i] == TSR_AXIS_N && l->split.parts[i] > 1 && l->split.chunk[i] % tile)
       whole = false;
   if (whole) return TSR_OK;
+  if (l->place_loose) {
+    l->place.tiled = false;
+    return TSR_OK;
+  }
   return tsr_err_at(
       err, TSR_INPUT, &l->op->pos,
       "place: layout: tiled needs a tile of n that divides n (and what a core has "

@@ -65,6 +65,7 @@ struct tsr_run_layer_plan {
   uint64_t kept;              /* address on the chip where its result stays; 0: in memory */
   bool near[3];               /* a, b, c stay on the chip */
   unsigned bypass;            /* of a, b, c, by bit: not held on the chip */
+  bool place_loose;           /* its placement is a pattern's: what does not suit is left */
   struct tsr_placement place; /* of its weights */
   uint64_t parts_bytes;       /* and of the cores' partial sums, where k is divided */
   uint64_t

@@ -26,7 +26,9 @@ CREATE VIEW v_counters AS
 SELECT run_id AS run, instance, counter, value FROM run_counter;
 
 CREATE VIEW v_bandwidth AS
--- Bandwidth of a memory over time: bytes moved in [start_cycles, start_cycles + cycles).
+-- Bandwidth of a memory over time: bytes that its data buses moved in [start_cycles,
+-- start_cycles + cycles).  Writes that still wait at the end, and reads answered from such, are
+-- in the counters alone.
 SELECT m.run_id AS run, m.instance, m.start_cycles, m.cycles, m.bytes,
   m.bytes * r.clock_hz / m.cycles AS bytes_per_s,
   m.bytes * r.clock_hz / m.cycles / r.dram_bytes_per_s AS share
