@@ -465,6 +465,8 @@ static bool feed(struct tsri_channel *ch, uint64_t t) {
 
 /* ---- running ---- */
 
+enum { LONG_REST = 1 << 16 }; /* clocks that may be worth a look whether refreshes repeat */
+
 /* With two buses of which the second takes what is left: what it may take at this clock. */
 static bool give_second(struct tsri_channel *ch, const struct tsri_choice *x, uint64_t limit) {
   uint64_t t = ch->second_at;
@@ -514,12 +516,14 @@ static bool is_so(const struct tsri_channel *ch, enum tsri_until until) {
 }
 
 uint64_t tsri_channel_run(struct tsri_channel *ch, uint64_t limit, enum tsri_until until) {
+  bool long_rest = limit != UINT64_MAX && ch->due_at < limit && limit - ch->due_at > LONG_REST;
   for (bool so = false;;) {
     if (until != TSRI_UNTIL_LIMIT && !so && is_so(ch, until)) { /* the other bus's clock too */
       if (tsri_bank_queues(ch) || !ch->c->org.dual_bus) return ch->freed_at;
       limit = tsr_min_u64(limit, ch->freed_at + 1);
       so = true;
     }
+    if (long_rest && !ch->watch && tsri_channel_idle(ch)) tsri_refresh_skip(ch, limit);
     uint64_t from = tsr_min_u64(ch->col_from, ch->row_from);
     if (ch->due_at <= from && ch->due_at < limit) tsri_refresh_fall_due(ch, from);
     uint64_t due = ch->due_at;

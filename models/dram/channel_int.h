@@ -62,6 +62,9 @@ void tsri_choice_forget(struct tsri_channel *ch);
 uint64_t tsri_refresh_next(const struct tsri_channel *ch);
 void tsri_refresh_fall_due(struct tsri_channel *ch, uint64_t t);
 void tsri_refresh_done(struct tsri_channel *ch, uint32_t unit);
+/* Nothing waits, all rows are closed and nobody watches: refreshes up to shortly before clock t
+ * are counted at once. */
+void tsri_refresh_skip(struct tsri_channel *ch, uint64_t t);
 void tsri_refresh_keep(struct tsri_channel *ch, uint32_t unit, bool on);
 void tsri_bank_keep(struct tsri_channel *ch, uint32_t bank, bool on);
 

@@ -371,6 +371,23 @@ void tsri_refresh_done(struct tsri_channel *ch, uint32_t u) {
   ch->unit[u].due--;
 }
 
+/* A round is as many intervals as there are banks in turn: after it all is as before.  The last
+ * few are given one by one, so that what comes then meets them. */
+void tsri_refresh_skip(struct tsri_channel *ch, uint64_t t) {
+  enum { LEFT = 4 };
+  const bool one = ch->c->refresh == TSR_DRAM_REFRESH_BANK;
+  const uint64_t turns = one ? ch->dev.banks_of_unit : 1, round = turns * refresh_interval(ch);
+  if (ch->due_at >= t || (t - ch->due_at) / round <= LEFT) return;
+  for (uint32_t u = 0; u < ch->dev.units; u++)
+    if (ch->dev.open[u] || ch->unit[u].due) return;
+  const uint64_t rounds = (t - ch->due_at) / round - LEFT;
+  for (uint32_t u = 0; u < ch->dev.units; u++) ch->unit[u].next_ref += rounds * round;
+  *(one ? &ch->sums->refbs : &ch->sums->refs) += rounds * turns * ch->dev.units;
+  ch->due_at = tsri_refresh_next(ch);
+  ch->chosen = false;
+  tsri_choice_forget(ch);
+}
+
 /* ---- choosing ---- */
 
 /* Which direction goes next; told whenever requests are about to be looked at. */

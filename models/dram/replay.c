@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sim/base/log.h"
 #include "sim/base/mem.h"
 
 struct replay {
@@ -50,7 +51,7 @@ static uint64_t due(const struct replay *r, size_t i, double gap) {
 /* Puts all in; the clock of the last. */
 static uint64_t inject(struct replay *r, double gap) {
   uint64_t t = 0, n = 0;
-  for (size_t i = 0; i < r->stream->n; i++) {
+  for (size_t i = 0; i < r->stream->n && !tsr_interrupted; i++) {
     uint64_t word = r->stream->addr[i], addr = word >> 1, from = due(r, i, gap);
     bool write = word & 1;
     if (n == r->c->inject) from = tsr_max_u64(from, t + 1);
@@ -88,8 +89,10 @@ static void play(struct replay *r, struct tsr_dram_replay *out) {
   out->requests = r->stream->n;
   out->clocks = end + 1;
   out->max_latency_clocks = r->max_latency;
+  /* what crossed the buses; as the references count, what was asked for */
+  uint64_t moved = r->c->posted ? r->stream->n : r->sums.read_cmds + r->sums.write_cmds;
   out->bandwidth_pct =
-      100.0 * (double)r->stream->n * (double)o->tx_bytes / ((double)out->clocks * per_clock);
+      100.0 * (double)moved * (double)o->tx_bytes / ((double)out->clocks * per_clock);
 }
 
 enum tsr_status tsr_dram_replay(const struct tsr_dram_config *c,
@@ -99,6 +102,7 @@ enum tsr_status tsr_dram_replay(const struct tsr_dram_config *c,
   struct tsr_dram_replay result = {0};
   enum tsr_status st = prepare(&r, err);
   if (!st) play(&r, &result);
+  if (!st && tsr_interrupted) st = tsr_err_set(err, TSR_SIM, "interrupted");
   for (uint32_t i = 0; i < r.n; i++) tsri_channel_fini(&r.ch[i]);
   tsr_mem_free(r.ch);
   tsr_mem_free(r.accepted);

@@ -1,6 +1,7 @@
 #include "models/dram/scenario.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,8 +164,8 @@ static enum tsr_status read_load(const char *text, const char *s, size_t n, stru
   memcpy(buf, s, n);
   buf[n] = 0;
   k->load = strtod(buf, &end);
-  if (*end || !(k->load > 0) || k->load > 1)
-    return wrong(err, text, "'load' is no part of the peak, above 0 and at most 1");
+  if (*end || !(k->load >= 1e-6) || k->load > 1)
+    return wrong(err, text, "'load' is no part of the peak, from 0.000001 to 1");
   return TSR_OK;
 }
 
@@ -206,6 +207,13 @@ static enum tsr_status check_keys(const char *text, const struct pattern *p, str
     }
     list += len;
     list += strspn(list, " ");
+  }
+  static const char *const sizes[] = {"M", "N", "K", "tm", "tn", "tk", "e", "ec"};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !strcmp(p->name, "gemm"); i++) {
+    uint64_t v = get(k, sizes[i], 1), most = *sizes[i] == 'e' ? 64 : 1u << 24;
+    if (!v || v > most)
+      return tsr_err_set(err, TSR_INPUT, "scenario '%.80s': '%s' is none of 1 to %" PRIu64,
+                         text, sizes[i], most);
   }
   if (get(k, "wpct", 0) > 100) return wrong(err, text, "'wpct' is no percentage");
   if (get(k, "w", 0) > 1) return wrong(err, text, "'w' is neither 0 nor 1");

@@ -24,9 +24,9 @@ static enum tsr_status wrong(const struct reading *r, const char *at, size_t n,
 }
 
 static const char *word(struct reading *r, size_t *n) {
-  while (r->at < r->end && strchr(" \t\r", *r->at)) r->at++;
+  while (r->at < r->end && *r->at && strchr(" \t\r", *r->at)) r->at++;
   const char *from = r->at;
-  while (r->at < r->end && !strchr(" \t\r#", *r->at)) r->at++;
+  while (r->at < r->end && (!*r->at || !strchr(" \t\r#", *r->at))) r->at++;
   *n = (size_t)(r->at - from);
   return from;
 }
@@ -47,6 +47,8 @@ static bool number(const char *s, size_t n, unsigned base, uint64_t *out) {
   return true;
 }
 
+enum { CYCLE_BITS = 48 };
+
 static enum tsr_status read_line(struct reading *r) {
   size_t n;
   const char *w = word(r, &n);
@@ -54,7 +56,8 @@ static enum tsr_status read_line(struct reading *r) {
   struct tsr_dram_stream *s = r->out;
   uint64_t cycle = 0, addr;
   bool any = n == 1 && *w == '*';
-  if (!any && !number(w, n, 10, &cycle)) return wrong(r, w, n, "a cycle or *");
+  if (!any && (!number(w, n, 10, &cycle) || cycle >> CYCLE_BITS))
+    return wrong(r, w, n, "a cycle below 2^48 or *");
   w = word(r, &n);
   if (n != 1 || !strchr("RWrw", *w)) return wrong(r, w, n, "R or W");
   bool write = *w == 'W' || *w == 'w';

@@ -115,7 +115,7 @@ static struct figures derive(const struct tsr_dram_config *c, const struct tsr_d
                       .seconds = (double)r->clocks * tck,
                       .peak = (double)tsr_dram_bandwidth(c),
                       .wall_s = wall_s};
-  f.bandwidth = (double)(f.read_bytes + f.write_bytes) / f.seconds;
+  f.bandwidth = r->bandwidth_pct / 100 * f.peak;
   f.frontend_ns = 2 * (double)c->frontend_fs * 1e-6;
   f.latency_ns = x->reads ? (double)x->latency_clocks / (double)x->reads * tck * 1e9 : 0;
   f.latency_ns += f.frontend_ns;

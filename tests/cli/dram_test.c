@@ -77,6 +77,7 @@ static void what_is_wrong_is_said_where_it_is(void **state) {
   tool_write("bad.trace", "0 R 0x40\n3 X 0x80\n", 18);
   tool_write("back.trace", "9 R 0x40\n3 R 0x80\n", 18);
   tool_write("empty.trace", "", 0);
+  tool_write("far.trace", "18446744073709551615 R 0\n", 25);
   static const struct {
     int rc;
     const char *args[8], *says;
@@ -98,6 +99,16 @@ static void what_is_wrong_is_said_where_it_is(void **state) {
        {"dram", "replay", "--preset", "ddr4-3200", "--trace", "back.trace"},
        "back.trace:2:1: error"},
       {3, {"dram", "replay", "--preset", "ddr4-3200", "--trace", "none.trace"}, "none.trace"},
+      {3, {"dram", "replay", "--preset", "ddr4-3200", "--trace", "far.trace"}, "below 2^48"},
+      {3,
+       {"dram", "replay", "--preset", "ddr4-3200", "--scenario", "seq;10;load=30"},
+       "'load'"},
+      {3, {"dram", "replay", "--preset", "ddr4-3200", "--scenario", "seq;0;"}, "0 requests"},
+      {3, {"dram", "replay", "--preset", "ddr4-3200", "--scenario", "seq;9;w=7"}, "'w'"},
+      {3,
+       {"dram", "replay", "--preset", "ddr4-3200", "--scenario",
+        "gemm;100;M=9 N=9 K=9 tm=1 tn=1 tk=1 e=0"},
+       "'e'"},
       {3, {"dram", "replay", "--preset", "ddr4-3200", "--trace", "empty.trace"}, "empty.trace"},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
@@ -129,6 +140,23 @@ static void keys_change_the_device_and_wrong_ones_are_refused(void **state) {
     if (!r.rc || !strstr(r.err, wrong[i][1])) fail_msg("%s: %d %s", wrong[i][0], r.rc, r.err);
     tool_result_fini(&r);
   }
+}
+
+/* Writes of one address are merged: not all of them cross the bus. */
+static void bandwidth_is_what_crosses_the_bus(void **state) {
+  (void)state;
+  static const char *const streams[] = {"rand;1000;seed=1 range=0 wpct=100", "seq;100;w=1",
+                                        "rand;5000;seed=3 range=4096 wpct=50"};
+  for (size_t i = 0; i < LEN(streams); i++) {
+    json_t *j = REPLAY("hbm2-2000", "--scenario", streams[i]);
+    assert_true(number(j, "bandwidth_pct") <= 100);
+    json_decref(j);
+  }
+  /* a year at low load, and days of rest, take no time */
+  tool_write("rest.trace", "0 R 0\n200000000000000 R 40\n", 26);
+  json_t *j = REPLAY("hbm2-2000", "--trace", "rest.trace");
+  assert_true(number(j, "cycles") > 2e14);
+  json_decref(j);
 }
 
 /* The same machine and layer on the simple memory and on this one, well and poorly mapped:
@@ -172,6 +200,7 @@ int main(void) {
       cmocka_unit_test(a_trace_is_what_it_says),
       cmocka_unit_test(what_is_wrong_is_said_where_it_is),
       cmocka_unit_test(keys_change_the_device_and_wrong_ones_are_refused),
+      cmocka_unit_test(bandwidth_is_what_crosses_the_bus),
       cmocka_unit_test(a_machine_waits_for_its_banks),
   };
   return cmocka_run_group_tests(tests, tool_enter, tool_leave);

@@ -2,6 +2,7 @@
  * against the replay of the same requests, and against what must be whatever the order. */
 #include "fake.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +146,49 @@ static void all_come_in_order_and_the_same_again(void **state) {
   }
 }
 
+static void on_last(void *arg, uint64_t tag, uint64_t clock) {
+  (void)tag;
+  *(uint64_t *)arg = clock;
+}
+/* A channel that rests, asked at the end or all the time: the same refreshes, and what comes
+ * then takes as long. */
+static void a_long_rest_is_counted_at_once(void **state) {
+  (void)state;
+  const char *name;
+  enum { STEP = 1000 };
+  for (size_t i = 0; (name = tsr_dram_preset_name(i, NULL)); i++)
+    for (uint64_t rest = 3000000; rest < 3000000 + 5 * 777; rest += 777) {
+      struct tsr_dram_config c;
+      static struct tsri_addr_map map;
+      struct tsri_channel ch[2];
+      struct tsri_channel_sums sums[2] = {{0}, {0}};
+      uint64_t last[2] = {0, 0};
+      assert_true(tsr_dram_preset(name, &c));
+      assert_int_equal(tsri_addr_init(&map, &c, NULL), TSR_OK);
+      for (int k = 0; k < 2; k++) {
+        assert_int_equal(tsri_channel_init(&ch[k], &c, &sums[k], NULL), TSR_OK);
+        ch[k].done = on_last;
+        ch[k].arg = &last[k];
+        struct tsri_place_of at = tsri_addr_place(&map, 0);
+        tsri_channel_accept(&ch[k], 5, at, 0, false, 0);
+        for (uint64_t t = STEP; k && t < rest; t += STEP)
+          (void)tsri_channel_run(&ch[k], t, TSRI_UNTIL_LIMIT);
+        (void)tsri_channel_run(&ch[k], rest + 1, TSRI_UNTIL_LIMIT);
+        for (uint64_t j = 0; j < 8; j++) {
+          uint64_t addr = j * c.org.tx_bytes * c.org.channels;
+          at = tsri_addr_place(&map, addr);
+          if (tsri_channel_room(&ch[k], false))
+            tsri_channel_accept(&ch[k], rest, at, addr, false, j);
+        }
+        (void)tsri_channel_run(&ch[k], UINT64_MAX, TSRI_UNTIL_READS_DONE);
+        tsri_channel_fini(&ch[k]);
+      }
+      if (last[0] != last[1] || memcmp(&sums[0], &sums[1], sizeof sums[0]) != 0)
+        fail_msg("%s: %" PRIu64 " and %" PRIu64 ", %" PRIu64 " and %" PRIu64 " refreshes", name,
+                 last[0], last[1], sums[0].refs + sums[0].refbs, sums[1].refs + sums[1].refbs);
+    }
+}
+
 /* More in flight than there is room for is said at once. */
 static void too_much_in_flight_is_refused(void **state) {
   (void)state;
@@ -168,6 +212,7 @@ int main(void) {
       cmocka_unit_test(a_load_takes_what_the_replay_takes),
       cmocka_unit_test(a_burst_takes_its_latency),
       cmocka_unit_test(all_come_in_order_and_the_same_again),
+      cmocka_unit_test(a_long_rest_is_counted_at_once),
       cmocka_unit_test(too_much_in_flight_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,10 +258,10 @@ static void what_is_no_trace_is_refused_with_its_place(void **state) {
   static const struct {
     const char *text, *place, *part;
   } rows[] = {
-      {"* R 0\nx R 0\n", "t:2:1: error: ", "expected a cycle or *, got 'x'"},
-      {"-1 R 0\n", "t:1:1: error: ", "expected a cycle or *"},
-      {"** R 0\n", "t:1:1: error: ", "expected a cycle or *"},
-      {"18446744073709551616 R 0\n", "t:1:1: error: ", "expected a cycle or *"},
+      {"* R 0\nx R 0\n", "t:2:1: error: ", "expected a cycle below 2^48 or *, got 'x'"},
+      {"-1 R 0\n", "t:1:1: error: ", "expected a cycle below 2^48 or *"},
+      {"** R 0\n", "t:1:1: error: ", "expected a cycle below 2^48 or *"},
+      {"18446744073709551616 R 0\n", "t:1:1: error: ", "expected a cycle below 2^48 or *"},
       {"* X 0\n", "t:1:3: error: ", "expected R or W, got 'X'"},
       {"* RW 0\n", "t:1:3: error: ", "expected R or W, got 'RW'"},
       {"* \n", "t:1:3: error: ", "expected R or W"},
