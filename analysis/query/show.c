@@ -145,13 +145,11 @@ static const struct table tables[] = {
      {{"in", TSRI_LEFT, false}, {"counter", TSRI_LEFT, false}, {"value", TSRI_RIGHT, false}}},
     {"bandwidth",
      "what a memory's data buses moved over time, and the share of their peak; writes that "
-     "still "
-     "wait at the end and reads answered from such are not among it",
+     "still wait at the end and reads answered from such are not among it",
      "no memory of the run tells when it moved what (dram.model: banks does)",
      true,
-     "SELECT instance, start_cycles, cycles, bytes, 100 * share FROM v_bandwidth WHERE run = "
-     "?1 "
-     "ORDER BY instance, start_cycles",
+     "SELECT instance, start_cycles, cycles, bytes, 100 * share FROM v_bandwidth "
+     "WHERE run = ?1 ORDER BY instance, start_cycles",
      "SELECT instance, start_cycles, cycles, bytes, bytes_per_s, share FROM v_bandwidth "
      "WHERE run = ?1 ORDER BY instance, start_cycles",
      NULL,

@@ -19,8 +19,8 @@
  *       k_cut: 128                  # of dataflow and loops: sums leave the array; operands
  *       resident: [b]               # that are loaded once
  *       bypass: [b]                 # not held in a last-level buffer; c: not kept, either
- *       place: {layout: tiled, align: 1MiB, skew: 8KiB, pad: 64B}  # optional: of weights,
- * below levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
+ *       place: {layout: tiled, align: 1MiB, skew: 8KiB, pad: 64B}  # of weights, see below
+ *       levels: {a: sram, c: dram}  # where they come from and go to: held against what comes
  *
  * place: how weights lie in memory: from `skew` behind a multiple of `align` (4KiB) on, `pad`
  * behind each row; layout: row (row by row) or tiled (of a matmul: a tile of n after the other,

@@ -418,8 +418,9 @@ static void offer_actives(const struct tsri_channel *ch, struct tsri_choice *bes
     }
 }
 
-/* What the requests in banks' lists need. */
-static void offer_requests(struct tsri_channel *ch, struct tsri_choice *best) {
+/* What the requests in banks' lists need; not an activate that would put off `refresh`. */
+static void offer_requests(struct tsri_channel *ch, struct tsri_choice *best,
+                           const struct tsri_choice *refresh) {
   for (int k = 0; k < TSRI_CLASSES; k++) {
     struct tsri_choice *x = &ch->best[k];
     uint64_t from = k == TSRI_COLUMNS ? ch->col_from : ch->row_from;
@@ -428,7 +429,7 @@ static void offer_requests(struct tsri_channel *ch, struct tsri_choice *best) {
       offer_class(ch, x, k);
       ch->known[k] = true;
     }
-    take_better(best, x);
+    if (!puts_off(ch, x, refresh)) take_better(best, x);
   }
 }
 
@@ -458,8 +459,7 @@ struct tsri_choice tsri_choice_make(struct tsri_channel *ch) {
   take_better(&best, &refresh);
   if (!held && (best.at > from || ch->c->org.dual_bus || !ch->c->p.active_first)) {
     choose_direction(ch);
-    if (ch->queued) offer_requests(ch, &best);
-    if (puts_off(ch, &best, &refresh)) best = refresh;
+    if (ch->queued) offer_requests(ch, &best, &refresh);
   }
   if (ch->act2 >= 0) {
     bool urgent = from >= ch->act2_by;
@@ -497,5 +497,6 @@ void tsri_choice_add(struct tsri_channel *ch, int32_t i) {
     offer_bank(ch, &ch->best[k], b, k);
   else
     ch->chosen = false;
+  if (k == TSRI_ACTS && ch->ref_n) ch->chosen = false; /* it might put off a refresh */
   if (ch->chosen) offer_bank(ch, &ch->next, b, k);
 }

@@ -18,7 +18,6 @@ struct keys {
   struct {
     char name[8];
     uint64_t value;
-    bool used;
   } key[KEYS_MAX];
   double load;
 };
