@@ -68,7 +68,9 @@ bool tsr_op_b_is_weight(const struct tsr_op *op) {
 }
 
 void tsr_graph_destroy(struct tsr_graph *g) {
-  if (g) tsr_arena_destroy(g->arena); /* g itself lives there */
+  if (!g) return;
+  for (size_t i = 0; i < g->n_nets; i++) g->destroy_net(g->nets[i]);
+  tsr_arena_destroy(g->arena); /* g itself lives there */
 }
 
 bool tsri_elems_product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *out) {

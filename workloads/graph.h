@@ -23,6 +23,9 @@
 #include "sim/base/err.h"
 #include "sim/base/mem.h"
 
+struct tsr_net;        /* workloads/net/net.h */
+struct tsr_op_binding; /* workloads/translate/view.h */
+
 enum tsr_op_kind {
 #define OP(id, name, cls, weight, a, b, c, flags, doc) TSR_OP_##id,
 #include "workloads/op.def"
@@ -150,6 +153,13 @@ struct tsr_graph {
   uint64_t batch;   /* inferences that the graph computes at once */
   size_t n_ops;
   struct tsr_op *ops;
+  /* Where the values of operands come from and go to (workloads/translate/view.h), one for each
+   * operator, and the nets that they are of: one, or one for each step of a decode loop.  NULL:
+   * operands are drawn. */
+  const struct tsr_op_binding *bindings;
+  size_t n_nets;
+  struct tsr_net **nets; /* owned: destroyed with the graph, by destroy_net */
+  void (*destroy_net)(struct tsr_net *net);
 };
 
 void tsr_graph_destroy(struct tsr_graph *g);
