@@ -1,4 +1,7 @@
 /* What sizes, geometry and attributes of an operator must agree on. */
+#include <float.h>
+#include <math.h> /* fabs, floor, isinf */
+
 #include "workloads/workloads_int.h"
 
 /* Places the window takes along one axis; *why is set when there is none. */
@@ -143,6 +146,33 @@ static struct breach attention_breach(const struct tsr_op *op) {
   return (struct breach){0};
 }
 
+/* The immediate of a vector operation is an fp32. */
+static bool fits_fp32(double v) {
+  return fabs(v) <= FLT_MAX;
+}
+
+static bool is_bound(double v) {
+  return fits_fp32(v) || isinf(v);
+}
+
+/* Numbers of an operator, or of a step of an epilogue. */
+static struct breach number_breach(enum tsr_op_kind kind, double alpha, double beta,
+                                   double zero) {
+  const struct tsr_op_info *info = tsr_op_kind_info(kind);
+  bool bounds = kind == TSR_OP_CLIP;
+  const char *rule =
+      bounds ? "a number that fp32 holds, or an infinity" : "a number that fp32 holds";
+  if (info->alpha && !(bounds ? is_bound(alpha) : fits_fp32(alpha)))
+    return (struct breach){"alpha", rule};
+  if (kind == TSR_OP_CELU && !((float)alpha != 0 && fits_fp32(1 / alpha)))
+    return (struct breach){"alpha", "a number that is not zero, with its inverse in fp32"};
+  if (info->beta && !(bounds ? is_bound(beta) : fits_fp32(beta)))
+    return (struct breach){"beta", rule};
+  if (info->zero && !(fabs(zero) <= 0x1p24 && floor(zero) == zero))
+    return (struct breach){"zero", "a whole number of at most 2^24 in size"};
+  return (struct breach){0};
+}
+
 static struct breach attr_breach(const struct tsr_op *op) {
   const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
   const struct tsr_op_attr *t = &op->attr;
@@ -162,7 +192,7 @@ static struct breach attr_breach(const struct tsr_op *op) {
   if (op->kind == TSR_OP_ROPE && op->n % 2)
     return (struct breach){"N", "an even number, columns turn in pairs"};
   if ((unsigned)t->with >= TSR_WITH_COUNT_) return (struct breach){"with", "a known way"};
-  return (struct breach){0};
+  return number_breach(op->kind, t->alpha, t->beta, t->zero);
 }
 
 bool tsri_attr_check(const struct tsr_op *op, const char **field, const char **rule) {
@@ -190,6 +220,12 @@ static enum tsr_status check_steps(const struct tsr_op *op, struct tsr_err *err)
           "step of the epilogue of '%s'; expected an operator on single elements, "
           "got '%s'",
           op->name, info->name);
+    struct breach n =
+        number_breach(op->step[i].kind, op->step[i].alpha, op->step[i].beta, op->step[i].zero);
+    if (n.field)
+      return tsr_err_at(err, TSR_INPUT, &op->pos,
+                        "%s of step '%s' of the epilogue of '%s'; expected %s", n.field,
+                        info->name, op->name, n.rule);
     if (!tsr_op_step_elems(op, i, &e))
       return tsr_err_at(err, TSR_INPUT, &op->pos,
                         "a tensor of '%s' is too large; expected below 2^64 elements",

@@ -1,9 +1,18 @@
 /* The operator graph: kinds and the sizes of operators. */
+#include <math.h> /* INFINITY */
 #include <string.h>
 
 #include "workloads/workloads_int.h"
 
-enum { FLAG_ROWS = 1, FLAG_EPS = 2, FLAG_EXPERTS = 4, FLAG_STEP = 8 };
+enum {
+  FLAG_ROWS = 1,
+  FLAG_EPS = 2,
+  FLAG_EXPERTS = 4,
+  FLAG_STEP = 8,
+  FLAG_ALPHA = 16,
+  FLAG_BETA = 32,
+  FLAG_ZERO = 64
+};
 
 #define HAS_MACS(cls) ((cls) <= TSR_CLASS_ATTENTION)
 #define HOLDS_K(s) ((s) == TSR_SHAPE_MK || (s) == TSR_SHAPE_MKN || (s) == TSR_SHAPE_SRC)
@@ -27,7 +36,10 @@ static const struct tsr_op_info kinds[] = {
    ((flags)&FLAG_STEP) != 0,                                             \
    HAS_MACS(TSR_CLASS_##cls),                                            \
    USES_K(TSR_CLASS_##cls, TSR_SHAPE_##a, TSR_SHAPE_##b, TSR_SHAPE_##c), \
-   HAS_TABLE(TSR_SHAPE_##a) || HAS_TABLE(TSR_SHAPE_##b)},
+   HAS_TABLE(TSR_SHAPE_##a) || HAS_TABLE(TSR_SHAPE_##b),                 \
+   ((flags)&FLAG_ALPHA) != 0,                                            \
+   ((flags)&FLAG_BETA) != 0,                                             \
+   ((flags)&FLAG_ZERO) != 0},
 #include "workloads/op.def"
 #undef OP
 };
@@ -41,6 +53,24 @@ const struct tsr_op_info *tsr_op_kind_info(enum tsr_op_kind k) {
 
 const char *tsr_op_kind_name(enum tsr_op_kind k) {
   return tsr_op_kind_info(k)->name;
+}
+
+void tsr_op_kind_numbers(enum tsr_op_kind k, double *alpha, double *beta) {
+  static const struct {
+    enum tsr_op_kind kind;
+    double alpha, beta;
+  } rows[] = {{TSR_OP_LEAKY_RELU, 0.01, 0}, /* SRC:onnx_operators, all of them */
+              {TSR_OP_ELU, 1, 0},
+              {TSR_OP_SELU, 1.67326319217681884765625, 1.05070102214813232421875},
+              {TSR_OP_CELU, 1, 0},
+              {TSR_OP_AFFINE, 1, 0},
+              {TSR_OP_CLIP, -INFINITY, INFINITY}};
+  *alpha = *beta = 0;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    if (rows[i].kind == k) {
+      *alpha = rows[i].alpha;
+      *beta = rows[i].beta;
+    }
 }
 
 bool tsr_op_kind_b_is_weight(enum tsr_op_kind k) {

@@ -76,11 +76,14 @@ struct tsr_op_info {
   bool has_macs; /* classes matmul, conv and attention */
   bool uses_k;   /* k is not always 1 */
   bool table;    /* attr.table is used */
+  bool alpha, beta, zero; /* these of attr, or of a step, are used */
 };
 /* The row of a kind (static). */
 const struct tsr_op_info *tsr_op_kind_info(enum tsr_op_kind k);
 const char *tsr_op_kind_name(enum tsr_op_kind k);
 bool tsr_op_kind_b_is_weight(enum tsr_op_kind k);
+/* Numbers of a kind where none are given; 0 where it has none. */
+void tsr_op_kind_numbers(enum tsr_op_kind k, double *alpha, double *beta);
 /* By name; false when unknown. */
 bool tsr_op_kind_find(const char *name, enum tsr_op_kind *out);
 
@@ -107,7 +110,10 @@ struct tsr_op_attr {
   bool causal;              /* attention: query i of m sees keys 0 .. i + n - m */
   uint64_t table;           /* embedding, gather: rows of the table; gather_cols: its columns */
   uint64_t experts;         /* moe_gather, moe_scatter: how many the rows are sorted by */
-  double eps;               /* layernorm, rmsnorm */
+  double eps;               /* layernorm, rmsnorm, normalise */
+  double alpha, beta;       /* leaky_relu, elu, celu: alpha; selu; affine: factor and shift;
+                               clip: low and high, an infinity is none */
+  double zero;              /* quantise, dequantise: the zero point, a whole number */
   enum tsr_with with;       /* kinds whose b has the shape WITH */
 };
 
@@ -116,6 +122,7 @@ struct tsr_op_attr {
 struct tsr_op_step {
   enum tsr_op_kind kind; /* one with info->step */
   enum tsr_with with;    /* where its b has the shape WITH; FULL: another operator's result */
+  double alpha, beta, zero; /* as of tsr_op_attr */
 };
 enum { TSR_EPILOGUE_MAX = 8 };
 

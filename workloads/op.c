@@ -108,10 +108,20 @@ static struct tsri_field until(const struct tsri_field *f, size_t from, char sto
   return tsri_field_part(f, from, at - from);
 }
 
+/* Up to a comma that stands in no brackets: `epilogue=clip(0,6)` is one pair. */
+static struct tsri_field pair_at(const struct tsri_field *f, size_t from) {
+  size_t at = from, open = 0;
+  for (; at < f->n && (f->p[at] != ',' || open); at++) {
+    if (f->p[at] == '(') open = 1;
+    if (f->p[at] == ')') open = 0;
+  }
+  return tsri_field_part(f, from, at - from);
+}
+
 static void read_pairs(struct tsri_reader *r, const struct tsri_field *all, size_t at,
                        enum tsr_op_kind kind) {
   while (!tsri_build_full(r->b)) {
-    struct tsri_field pair = until(all, at, ',');
+    struct tsri_field pair = pair_at(all, at);
     read_pair(r, &pair, kind);
     at += pair.n + 1;
     if (at > all->n) return;

@@ -49,6 +49,9 @@ enum tsri_use {
   X(TABLE, "table", false, ATTR, TSRI_OP(attr.table))          \
   X(EXPERTS, "experts", false, ATTR, TSRI_OP(attr.experts))    \
   X(EPS, "eps", false, ATTR, 0)                                \
+  X(ALPHA, "alpha", false, ATTR, 0)                            \
+  X(BETA, "beta", false, ATTR, 0)                              \
+  X(ZERO, "zero", false, ATTR, 0)                              \
   X(WITH, "with", false, ATTR, 0)                              \
   X(EPILOGUE, "epilogue", false, ATTR, 0)                      \
   X(AFTER, "after", false, TEXT, 0)

@@ -106,7 +106,7 @@ static void add_step(struct tsr_op *op) {
   size_t at = 0;
   while (at < op->n_steps && op->step[at].kind == TSR_OP_DEQUANTISE) at++;
   memmove(&op->step[at + 1], &op->step[at], (op->n_steps - at) * sizeof op->step[0]);
-  op->step[at] = (struct tsr_op_step){TSR_OP_ADD, TSR_WITH_FULL};
+  op->step[at] = (struct tsr_op_step){.kind = TSR_OP_ADD, .with = TSR_WITH_FULL};
   op->n_steps++;
 }
 

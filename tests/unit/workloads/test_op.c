@@ -506,10 +506,10 @@ static const struct {
   struct tsr_op op;
 } made[] = {
     {"only behind a matmul",
-     {.kind = TSR_OP_RELU, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{TSR_OP_BIAS, 0}}}},
+     {.kind = TSR_OP_RELU, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{.kind = TSR_OP_BIAS}}}},
     {"at most 8 steps", {.kind = TSR_OP_GEMM, .m = 1, .n = 1, .k = 1, .n_steps = 9}},
     {"expected an operator on single elements, got 'gemm'",
-     {.kind = TSR_OP_GEMM, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{TSR_OP_GEMM, 0}}}},
+     {.kind = TSR_OP_GEMM, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{.kind = TSR_OP_GEMM}}}},
     {"geometry of", {.kind = TSR_OP_MAXPOOL, .m = 1, .n = 1, .k = 1}},
     {"geometry of", {.kind = TSR_OP_RELU, .m = 1, .n = 1, .k = 1, .has_conv = true}},
     {"heads of", {.kind = TSR_OP_ATTENTION, .m = 1, .n = 1, .k = 1}},
