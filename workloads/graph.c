@@ -217,3 +217,21 @@ bool tsr_op_source(const struct tsr_op *op, unsigned operand, size_t *source) {
   *source = at < names ? op->after[at] : SIZE_MAX;
   return true;
 }
+
+/* A batch adds rows where each stands for itself, else independent operators. */
+static bool batch_adds_rows(const struct tsr_op *op) {
+  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
+  bool one_for_all = info->b == TSR_SHAPE_WITH &&
+                     (op->attr.with == TSR_WITH_ROW || op->attr.with == TSR_WITH_SCALAR);
+  if (info->b_is_weight || info->cls == TSR_CLASS_WINDOW) return true;
+  return info->rows && !one_for_all;
+}
+
+bool tsr_op_batch(struct tsr_op *op, uint64_t batch) {
+  bool rows = batch_adds_rows(op);
+  uint64_t of_conv = op->conv.batch;
+  if (op->has_conv && !tsr_mul_u64(of_conv, batch, &of_conv)) return false;
+  if (!tsr_mul_u64(rows ? op->m : op->count, batch, rows ? &op->m : &op->count)) return false;
+  op->conv.batch = of_conv;
+  return true;
+}

@@ -198,6 +198,10 @@ bool tsr_op_step_source(const struct tsr_op *op, size_t i, size_t *source);
 bool tsr_op_source(const struct tsr_op *op, unsigned operand, size_t *source);
 /* Its b stays the same from run to run: a weight, or a scale that is not one a row. */
 bool tsr_op_b_is_weight(const struct tsr_op *op);
+/* So many inferences of an operator at once: multiplies m where rows do not depend on each
+ * other or B is a weight, else count; and conv.batch.  false on overflow, *op unchanged then.
+ */
+bool tsr_op_batch(struct tsr_op *op, uint64_t batch);
 /* Checks sizes (> 0), the geometry against m n k, attributes and steps against the kind,
  * products against 64 bits. */
 enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);

@@ -75,20 +75,8 @@ void tsri_text_read(struct tsri_build *b) {
   tsri_row_fini(&row);
 }
 
-/* A batch adds rows where each stands for itself, else independent operators. */
-static bool batch_adds_rows(const struct tsr_op *op) {
-  const struct tsr_op_info *info = tsr_op_kind_info(op->kind);
-  bool one_for_all = info->b == TSR_SHAPE_WITH &&
-                     (op->attr.with == TSR_WITH_ROW || op->attr.with == TSR_WITH_SCALAR);
-  if (info->b_is_weight || info->cls == TSR_CLASS_WINDOW) return true;
-  return info->rows && !one_for_all;
-}
-
 static void apply_batch(struct tsri_build *b, struct tsr_op *op, uint64_t batch) {
-  bool rows = batch_adds_rows(op);
-  bool good = tsr_mul_u64(rows ? op->m : op->count, batch, rows ? &op->m : &op->count);
-  if (good && op->has_conv) good = tsr_mul_u64(op->conv.batch, batch, &op->conv.batch);
-  if (!good)
+  if (!tsr_op_batch(op, batch))
     tsri_note(b, tsr_err_at(b->err, TSR_INPUT, &op->pos,
                             "'%s' is too large at this batch; expected sizes below 2^64, got "
                             "'%llu'",
