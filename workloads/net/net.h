@@ -64,6 +64,8 @@ struct tsr_net_value {
   size_t producer;                    /* node, SIZE_MAX: none */
   bool is_input, is_output;
   bool is_weight; /* an initialiser, or made of initialisers alone */
+  size_t alias;   /* set by tsr_translate: the value whose elements these are, in the same
+                     order; SIZE_MAX: it has its own */
 };
 
 struct tsr_net_node {
