@@ -61,6 +61,8 @@ struct tsr_op_binding {
   struct tsr_operand_view step[8]; /* second operands of the epilogue (TSR_EPILOGUE_MAX) */
   struct tsr_view out;
   bool has_out;
+  struct tsr_view out2; /* topk: the columns */
+  bool has_out2;
 };
 
 #endif
