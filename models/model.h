@@ -127,7 +127,7 @@ struct tsr_xfer_req { /* DMA: box <-> scratchpad */
 
 /* An operand in its scratchpad: element (i, j) at addr + i*i_bytes + j*j_bytes.  What a
  * convolution reads is not straight; then these are the strides of the innermost axes. */
-struct tsr_view {
+struct tsr_buffer_view {
   struct tsr_instance *buffer;
   uint64_t addr;
   int64_t i_bytes, j_bytes;
@@ -148,8 +148,8 @@ struct tsr_mm_req { /* tile: c[m,n] (+)= a[m,k] * b[k,n], operands in scratchpad
   bool gated;  /* no result is written before the unit's `open` was called for it */
   bool sparse; /* b holds 2 of every 4 along k: half the products are executed */
   uint32_t a_bytes, b_bytes, acc_bytes, out_bytes; /* an element */
-  uint32_t rate;           /* products per array element and cycle, along k */
-  struct tsr_view a, b, c; /* (m, k), (k, n), (m, n) */
+  uint32_t rate;                  /* products per array element and cycle, along k */
+  struct tsr_buffer_view a, b, c; /* (m, k), (k, n), (m, n) */
 };
 
 /* Vector unit: d[rows, cols] = op(a[, b]).  A reduction has cols elements for each of its
@@ -160,7 +160,7 @@ struct tsr_vec_req {
   bool first;                         /* a reduction that does not read its result first */
   uint32_t d_bytes, a_bytes, b_bytes; /* an element; b_bytes 0: no second operand */
   uint64_t b_elems;                   /* of the second operand, which may be broadcast */
-  struct tsr_view d, a, b;
+  struct tsr_buffer_view d, a, b;
 };
 
 struct tsr_req {

@@ -334,7 +334,7 @@ static uint64_t pipeline_now(struct state *s) {
 static bool pattern_of(const struct state *s, int x, uint64_t lanes, uint64_t lane0,
                        struct tsr_pattern *out) {
   const struct job *j = &s->job;
-  const struct tsr_view *v = x == A ? &j->q->a : &j->q->b;
+  const struct tsr_buffer_view *v = x == A ? &j->q->a : &j->q->b;
   int64_t lane = x == A ? v->i_bytes : v->j_bytes, along = x == A ? v->j_bytes : v->i_bytes;
   int64_t elem = (int64_t)j->elem_bytes[x];
   int64_t piece = (int64_t)tsr_min_u64(j->piece[x], j->k[x]);

@@ -166,8 +166,9 @@ uint64_t tsri_fold_bytes(const struct tsri_array *x, const struct tsr_mm_req *q,
 
 /* ---- where ---- */
 
-const struct tsr_view *tsri_view(const struct tsr_mm_req *q, enum tsri_operand o) {
-  const struct tsr_view *views[] = {[TSRI_A] = &q->a, [TSRI_B] = &q->b, [TSRI_C] = &q->c};
+const struct tsr_buffer_view *tsri_view(const struct tsr_mm_req *q, enum tsri_operand o) {
+  const struct tsr_buffer_view *views[] = {
+      [TSRI_A] = &q->a, [TSRI_B] = &q->b, [TSRI_C] = &q->c};
   return views[o];
 }
 
@@ -205,7 +206,7 @@ static bool merge(struct tsr_pattern *t, uint64_t n, int64_t apart, uint64_t m, 
 bool tsri_fold_pattern(const struct tsri_array *x, const struct tsr_mm_req *q,
                        const struct tsri_fold *f, enum tsri_operand o,
                        struct tsr_pattern *out) {
-  const struct tsr_view *v = tsri_view(q, o);
+  const struct tsr_buffer_view *v = tsri_view(q, o);
   if (!v->buffer || x->flow->lines) return false;
   enum tsri_dim i = operand_dims[o].i, j = operand_dims[o].j;
   bool i_line = line_of(x->flow, o) == i;

@@ -80,6 +80,6 @@ uint64_t tsri_fold_bytes(const struct tsri_array *x, const struct tsr_mm_req *q,
 bool tsri_fold_pattern(const struct tsri_array *x, const struct tsr_mm_req *q,
                        const struct tsri_fold *f, enum tsri_operand o, struct tsr_pattern *out);
 
-const struct tsr_view *tsri_view(const struct tsr_mm_req *q, enum tsri_operand o);
+const struct tsr_buffer_view *tsri_view(const struct tsr_mm_req *q, enum tsri_operand o);
 
 #endif

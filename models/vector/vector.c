@@ -197,14 +197,14 @@ static struct cost cost_of(const struct params *p, const struct tsr_vec_req *q) 
 struct traffic { /* of one scratchpad */
   struct tsr_instance *buffer;
   uint64_t read, write;
-  const struct tsr_view *view; /* the one that moves most: its strides tell the banks */
+  const struct tsr_buffer_view *view; /* the one that moves most: its strides tell the banks */
   uint64_t most;
   uint32_t elem_bytes;
 };
 enum { SIDES = 4 }; /* a, b, d read, d written */
 
-static void add_traffic(struct traffic *t, size_t *n, const struct tsr_view *v, uint64_t elems,
-                        uint32_t elem_bytes, bool write, uint64_t more_bytes) {
+static void add_traffic(struct traffic *t, size_t *n, const struct tsr_buffer_view *v,
+                        uint64_t elems, uint32_t elem_bytes, bool write, uint64_t more_bytes) {
   uint64_t bytes = times(elems, elem_bytes) + more_bytes;
   size_t i = 0;
   if (!v->buffer || !bytes) return;
@@ -322,7 +322,7 @@ static uint64_t behind(uint64_t addr, uint64_t elems, uint32_t bytes) {
 
 /* The cycle from which `elems` elements at a view may be read in T cycles: not before they
  * are there, those that come in order as they come. */
-static uint64_t there(const struct state *s, const struct tsr_view *v, uint64_t elems,
+static uint64_t there(const struct state *s, const struct tsr_buffer_view *v, uint64_t elems,
                       uint32_t bytes, uint64_t T, uint64_t from) {
   uint64_t to = behind(v->addr, elems, bytes);
   for (int i = 0; i < PENDING; i++) {

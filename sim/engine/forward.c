@@ -103,7 +103,7 @@ static uint64_t mix(uint64_t h, uint64_t x) {
   return h ^ h >> 32;
 }
 
-static uint64_t hash_view(uint64_t h, const struct tsr_view *v) {
+static uint64_t hash_view(uint64_t h, const struct tsr_buffer_view *v) {
   h = mix(h, (uint64_t)(uintptr_t)v->buffer);
   h = mix(h, v->addr);
   return mix(mix(h, (uint64_t)v->i_bytes), (uint64_t)v->j_bytes);

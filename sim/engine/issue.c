@@ -228,10 +228,10 @@ static int64_t pitch(const struct tsri_operand *o, uint64_t mask, const uint64_t
   return o->elem;
 }
 
-static struct tsr_view view(const struct tsri_issue *is, const struct tsri_operand *o,
-                            uint64_t rows, uint64_t cols, const uint64_t *ext) {
-  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
-                           pitch(o, rows, ext), pitch(o, cols, ext)};
+static struct tsr_buffer_view view(const struct tsri_issue *is, const struct tsri_operand *o,
+                                   uint64_t rows, uint64_t cols, const uint64_t *ext) {
+  return (struct tsr_buffer_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                                  pitch(o, rows, ext), pitch(o, cols, ext)};
 }
 
 /* ---- requests ---- */
@@ -256,13 +256,14 @@ static bool loops_last(const struct tsri_issue *is, uint64_t mask) {
 }
 
 /* A matrix of rows x cols elements, dense at a place. */
-static struct tsr_view matrix(const struct tsri_issue *is, int p, uint64_t rows, uint64_t cols,
-                              struct tsri_operand *o, struct tsri_fault *fault) {
+static struct tsr_buffer_view matrix(const struct tsri_issue *is, int p, uint64_t rows,
+                                     uint64_t cols, struct tsri_operand *o,
+                                     struct tsri_fault *fault) {
   uint64_t elems;
   if (!tsr_mul_u64(rows, cols, &elems)) elems = UINT64_MAX;
   set_place(is, p, elems, o, fault);
-  return (struct tsr_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
-                           (int64_t)(cols * o->elem), o->elem};
+  return (struct tsr_buffer_view){is->buffer[o->buf], is->buffer_from[o->buf] + o->addr,
+                                  (int64_t)(cols * o->elem), o->elem};
 }
 
 /* Rows of results of a convolution's tile; of one row, or of a matmul, each result is one. */

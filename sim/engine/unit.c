@@ -144,7 +144,7 @@ static bool gate_closed(struct tsri_unit *u) {
   return true;
 }
 
-static void shift_view(struct tsr_view *v, uint64_t i, uint64_t j) {
+static void shift_view(struct tsr_buffer_view *v, uint64_t i, uint64_t j) {
   v->addr += i * (uint64_t)v->i_bytes + j * (uint64_t)v->j_bytes;
 }
 

@@ -1,12 +1,12 @@
 /* Numeric figures of a whole layer (`--numerics full`).
  *
  * Operands, those that sampled outputs have too (operand.h), are drawn into the DRAM
- * image; the program moves and multiplies them (sim/engine/values.h).  What it left in
- * memory, outputs and the accumulators that they came from, must equal the operator's own
- * product (models/arith/gemm.h, with the program's K cuts) bit for bit, or the run fails;
- * it is held against the exact sum of the same operands (kernels/check/exact.h).  Work
- * goes in panels of columns and strips of rows, in a fixed order: figures do not depend
- * on threads.
+ * image, or handed on from the layers before (hand.h); the program moves and multiplies them
+ * (sim/engine/values.h).  What it left in memory, outputs and the accumulators that they came
+ * from, must equal the operator's own product (models/arith/gemm.h, with the program's K cuts)
+ * bit for bit, or the run fails; it is held against the exact sum of the same operands
+ * (kernels/check/exact.h).  Work goes in panels of columns and strips of rows, in a fixed
+ * order: figures do not depend on threads.
  *
  * Rows, all of [0, K): `out` the outputs; `acc` the accumulators, in ulp of their own
  * format; then the error in parts, all in ulp of the output: `quantisation` (exact
@@ -26,6 +26,8 @@
 #include "kernels/check/exact.h"
 #include "models/arith/gemm.h"
 #include "sim/base/log.h"
+#include "sim/run/hand.h"
+#include "sim/run/loose.h"
 #include "sim/run/run_int.h"
 
 enum { ROWS = 256, COLS = 256 };
@@ -69,13 +71,18 @@ struct full { /* a layer at work */
   bool *subnormal_code; /* of A's format, by code; NULL: it has none that is drawn */
   bool *subnormal_b;
   struct tsr_exact_plan plan;
-  struct tsr_exact *exact;
+  struct tsr_exact *exact; /* NULL: their values span too many bits; then … */
+  struct tsri_loose *loose;
+  struct tsri_hand *hand; /* NULL: all operands are drawn */
+  struct block given;     /* all of B, where it is handed on */
+  size_t index;
   struct tsr_check check[PARTS];
 };
 
 struct tsri_full {
   const struct tsr_run_plan *plan;
   struct tsr_values *values;
+  struct tsri_hand *hand; /* NULL: all operands are drawn */
   uint64_t seed;
   struct full **layer; /* by index; NULL: not at work */
   struct tables tables;
@@ -134,16 +141,42 @@ static void add_scale_range(const struct full *f, struct tsr_exact_range *b) {
   b->lsb += exp - 3 - f->o.l->scale->man_bits;
 }
 
-static enum tsr_status plan_layer(struct full *f, struct tsr_err *err) {
+/* The range of an operand: of its values, or of those that may be drawn. */
+static void range_of(const struct tsri_given *given, const struct tsr_format *f, uint64_t n,
+                     struct tsr_exact_range *out) {
+  if (!given->codes) {
+    tsr_draw_normal_range(f, out);
+    return;
+  }
+  tsr_exact_range_init(out);
+  for (uint64_t i = 0; i < n; i++) {
+    struct tsr_num v = tsr_arith_decode(f, tsr_exact_code(given->codes, given->bytes, i));
+    tsr_exact_range_add(out, &v);
+  }
+}
+
+static enum tsr_status plan_layer(struct full *f, uint64_t n_a, uint64_t n_b, bool *exact,
+                                  struct tsr_err *err) {
   struct tsr_exact_range a, b;
-  tsr_draw_normal_range(f->o.a, &a);
-  tsr_draw_normal_range(f->o.b, &b);
+  range_of(&f->o.given[TSRI_TENSOR_A], f->o.a, n_a, &a);
+  range_of(&f->o.given[TSRI_TENSOR_B], f->o.b, n_b, &b);
   if (f->o.l->scale) add_scale_range(f, &b);
-  if (tsr_exact_plan_make(&a, &b, f->o.k, &f->plan)) return TSR_OK;
+  *exact = a.any && b.any && tsr_exact_plan_make(&a, &b, f->o.k, &f->plan);
+  if (*exact || f->o.given[TSRI_TENSOR_A].codes || f->o.given[TSRI_TENSOR_B].codes)
+    return TSR_OK;
   return tsr_err_set(err, TSR_INPUT,
                      "the values of layer '%s' in %s and %s span too many bits for --numerics "
                      "full; --numerics sample has no such bound",
                      f->o.l->op->name, f->o.a->name, f->o.b->name);
+}
+
+/* Operands that are handed on, all of them. */
+static enum tsr_status take(struct full *f, int operand, const struct tsr_format *fmt,
+                            uint64_t n, struct block *to, struct tsr_err *err) {
+  if (!tsri_hand_has(f->hand, f->index, operand)) return TSR_OK;
+  if (!to->codes && !block_make(to, fmt, n, 0)) return tsr_err_nomem(err);
+  f->o.given[operand] = (struct tsri_given){to->codes, to->bytes, to->from};
+  return tsri_hand_take(f->hand, f->index, operand, fmt, n, to->codes, to->from, err);
 }
 
 static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
@@ -176,9 +209,13 @@ static enum tsr_status open_layer(struct full *f, struct tsr_err *err) {
   f->run = op->has_conv ? op->conv.in_c / op->conv.groups : o->k;
   enum tsr_status st = table_for(f->tables, o->a, &f->draw_a, err);
   if (!st) st = table_for(f->tables, o->b, &f->draw_b, err);
-  if (!st) st = plan_layer(f, err);
+  bool exact = true;
+  if (!st) st = take(f, TSRI_HAND_A, o->a, a, &f->tensor, err);
+  if (!st) st = take(f, TSRI_HAND_B, o->b, b, &f->given, err);
+  if (!st) st = plan_layer(f, a, b, &exact, err);
   if (st) return st;
   for (int p = 0; p < PARTS; p++) tsr_check_init(&f->check[p], p == ACC ? o->sum : o->shown);
+  if (!exact) return tsri_loose_create(rows, cols, o->k, &f->loose, err);
   return tsr_exact_create(o->a, o->exact_b, rows, cols, &f->exact, err);
 }
 
@@ -196,6 +233,8 @@ static void close_layer(struct full *f) {
   tsr_mem_free(f->sums);
   tsr_mem_free(f->cuts);
   tsr_exact_destroy(f->exact);
+  tsri_loose_destroy(f->loose);
+  block_free(&f->given);
   tsr_mem_free(f);
 }
 
@@ -204,6 +243,7 @@ static void close_layer(struct full *f) {
 static void draw_a(struct full *f) {
   enum { PIECE = 1 << 20 };
   uint64_t n, b, c, stream = tsri_operand_stream(&f->o, TSRI_TENSOR_A);
+  if (f->o.given[TSRI_TENSOR_A].codes) return;
   TSR_CHECK(tsr_op_elems(f->o.l->op, &n, &b, &c));
   for (uint64_t at = 0; at < n && !tsr_interrupted; at += PIECE)
     tsr_draw_normal_many(f->draw_a, f->o.seed, stream, at, tsr_min_u64(PIECE, n - at),
@@ -228,6 +268,10 @@ static void draw_b(struct full *f, uint8_t *to) {
   uint64_t piece = f->o.k * tsr_min_u64(COLS, f->o.l->op->n); /* the panel's size */
   uint32_t elem = f->o.l->shape.b_bytes;
   TSR_CHECK(tsr_op_elems(f->o.l->op, &a, &n, &c));
+  if (f->given.codes) {
+    put_codes(&f->given, n, elem, to);
+    return;
+  }
   for (uint64_t at = 0; at < n && !tsr_interrupted; at += piece) {
     uint64_t many = tsr_min_u64(piece, n - at);
     tsr_draw_normal_many(f->draw_b, f->o.seed, stream, at, many, f->panel.codes, f->panel.from);
@@ -254,9 +298,13 @@ static void draw_panel(struct full *f, uint64_t group, uint64_t col, uint64_t n)
   memset(f->panel.subnormal, 0, n * sizeof *f->panel.subnormal);
   for (uint64_t k = 0; k < f->o.k; k++) {
     char *row = (char *)f->panel.codes + k * n * f->panel.bytes;
-    tsr_draw_normal_many(f->draw_b, f->o.seed, stream,
-                         tsri_operand_b_index(&f->o, group, k, col), n, row,
-                         f->panel.from + k * n);
+    uint64_t at = tsri_operand_b_index(&f->o, group, k, col);
+    if (f->given.codes) {
+      memcpy(row, (char *)f->given.codes + at * f->panel.bytes, n * f->panel.bytes);
+      memcpy(f->panel.from + k * n, f->given.from + at, n * sizeof(float));
+    } else {
+      tsr_draw_normal_many(f->draw_b, f->o.seed, stream, at, n, row, f->panel.from + k * n);
+    }
     for (uint64_t j = 0; f->subnormal_b && j < n; j++)
       if (f->subnormal_b[tsr_exact_code(row, f->panel.bytes, j)]) f->panel.subnormal[j] = true;
     if (f->o.l->scale) scale_row(f, group, col, k, n);
@@ -326,6 +374,47 @@ static void add_parts(struct full *f, tsr_i128 sum, const struct tsr_num *acc,
   tsr_check_add_diff(&f->check[UNQUANTISED], from, (s - from) + gained + rounded, abs);
 }
 
+/* The error in parts where sums are double-doubles. */
+static void add_loose_parts(struct full *f, double s, double acc, double out, double abs,
+                            double from) {
+  tsr_check_add_diff(&f->check[QUANTISATION], s, s - from, abs);
+  tsr_check_add_diff(&f->check[ACCUMULATION], s, acc - s, abs);
+  tsr_check_add_diff(&f->check[ROUNDING], s, out - acc, abs);
+  tsr_check_add_diff(&f->check[UNQUANTISED], from, out - from, abs);
+}
+
+/* hi + lo, over 2^shift. */
+static struct tsr_ref loose_ref(double hi, double lo, int shift) {
+  struct tsr_ref r;
+  const double part[2] = {hi, lo};
+  tsr_ref_init(&r);
+  for (int i = 0; i < 2; i++) {
+    uint64_t bits;
+    memcpy(&bits, &part[i], sizeof bits);
+    struct tsr_num v = tsr_arith_decode(tsr_format_find("fp64"), bits);
+    if (v.cls == TSR_NUM_ZERO) continue;
+    v.exp -= shift;
+    tsr_ref_add(&r, &v);
+  }
+  return r;
+}
+
+/* Figures of a result whose sum is a double-double; code: of the sum, shown: of the result. */
+static void add_loose(struct full *f, uint64_t i, uint64_t j, uint64_t code, uint64_t shown,
+                      unsigned events, unsigned out_events) {
+  const struct tsri_operands *o = &f->o;
+  double hi, lo, abs = tsri_loose_abs(f->loose, i, j);
+  tsri_loose_sum(f->loose, i, j, &hi, &lo);
+  struct tsr_ref sum = loose_ref(hi, lo, 0), scaled = loose_ref(hi, lo, o->shown_shift);
+  tsr_check_add_abs(&f->check[ACC], &sum, code, events, abs);
+  tsr_check_add_abs(&f->check[OUT], &scaled, shown, events | out_events, shifted(f, abs));
+  double acc = shifted(f, tsr_arith_to_double(o->sum, code)),
+         out = tsr_arith_to_double(o->shown, shown), s = shifted(f, hi);
+  if (magnitude(acc) <= 0x1p1000 && magnitude(out) <= 0x1p1000 && magnitude(s) <= 0x1p1000)
+    add_loose_parts(f, s, acc, out, shifted(f, abs),
+                    shifted(f, tsri_loose_from(f->loose, i, j)));
+}
+
 /* What the program left for an output; the sum that it came from. */
 static uint64_t left(const struct full *f, uint64_t row, uint64_t col, uint64_t *acc) {
   uint64_t index = tsri_operand_c_index(&f->o, row, col), out = 0;
@@ -352,15 +441,7 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
   uint64_t code, out_code = left(f, row + i, col + j, &code);
   uint64_t want = f->sums[i * cols + j].total;
   if (o->l->op->n_steps) code = want; /* what was converted is behind the epilogue */
-  tsr_i128 sum = tsr_exact_sum(f->exact, i, j);
-  double abs = tsr_exact_abs(f->exact, i, j);
   unsigned events = f->strip.subnormal[i] || f->panel.subnormal[j] ? TSR_EVENT_SUBNORMAL_IN : 0;
-  struct tsr_num acc = tsr_arith_decode(o->sum, code);
-  tsr_i128 fixed;
-  /* An integer accumulator errs by leaving its range and by nothing else. */
-  if (o->sum->is_int && (!tsr_check_fixed(&acc, f->plan.lsb, &fixed) || fixed != sum))
-    events |= TSR_EVENT_OVERFLOW;
-  tsr_check_add_fixed(&f->check[ACC], sum, f->plan.lsb, code, events, abs);
   unsigned out_events = 0;
   uint64_t shown = tsri_operand_shown(o, want, &out_events);
   uint64_t out_want = o->l->op->n_steps ? f->behind[i * cols + j] : shown;
@@ -368,6 +449,18 @@ static void add_result(struct full *f, uint64_t row, uint64_t col, uint64_t i, u
     note_wrong(f, row + i, col + j, code, want);
   else if (out_code != out_want)
     note_wrong(f, row + i, col + j, out_code, out_want);
+  if (f->loose) {
+    add_loose(f, i, j, code, shown, events, out_events);
+    return;
+  }
+  tsr_i128 sum = tsr_exact_sum(f->exact, i, j);
+  double abs = tsr_exact_abs(f->exact, i, j);
+  struct tsr_num acc = tsr_arith_decode(o->sum, code);
+  tsr_i128 fixed;
+  /* An integer accumulator errs by leaving its range and by nothing else. */
+  if (o->sum->is_int && (!tsr_check_fixed(&acc, f->plan.lsb, &fixed) || fixed != sum))
+    events |= TSR_EVENT_OVERFLOW;
+  tsr_check_add_fixed(&f->check[ACC], sum, f->plan.lsb, code, events, abs);
   acc.exp -= o->shown_shift;
   struct tsr_num out = tsr_arith_decode(o->shown, shown);
   abs = shifted(f, abs);
@@ -425,7 +518,10 @@ static enum tsr_status compute_strip(struct full *f, uint64_t row, uint64_t rows
   const struct tsr_exact_operand a = {o->a, f->strip.codes, o->k, f->strip.from};
   const void *codes = f->wide ? (const void *)f->wide : f->panel.codes;
   const struct tsr_exact_operand b = {o->exact_b, codes, cols, f->panel.from};
-  tsr_exact_run(f->exact, &f->plan, rows, cols, o->k, &a, &b);
+  if (f->loose)
+    tsri_loose_run(f->loose, rows, cols, o->k, &a, &b);
+  else
+    tsr_exact_run(f->exact, &f->plan, rows, cols, o->k, &a, &b);
   for (uint64_t i = 0; i < rows; i++)
     for (uint64_t j = 0; j < cols; j++) add_result(f, row, col, i, j, cols);
   return TSR_OK;
@@ -505,11 +601,13 @@ static enum tsr_status fill_rows(const struct full *f, const struct tsri_trace *
 /* ---- a layer's life ---- */
 
 enum tsr_status tsri_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
-                                 uint64_t seed, struct tsri_full **out, struct tsr_err *err) {
+                                 struct tsri_hand *hand, uint64_t seed, struct tsri_full **out,
+                                 struct tsr_err *err) {
   struct tsri_full *f = tsr_mem_alloc(sizeof *f);
   if (!f) return tsr_err_nomem(err);
   f->plan = p;
   f->values = values;
+  f->hand = hand;
   f->seed = seed;
   f->layer = tsr_mem_array(p->n_layers + 1, sizeof(struct full *));
   if (!f->layer) {
@@ -552,6 +650,17 @@ static enum tsr_status fill_step(struct full *f, size_t step, struct tsr_err *er
       tsr_values_tensor(f->values, l->step_bytes[step], n * elem, true, &to, err);
   if (st) return st;
   f->step[step] = to;
+  if (tsri_hand_has(f->hand, f->index, TSRI_HAND_STEP + (int)step)) {
+    const struct tsr_format *fmt = tsri_epilogue_format(l, step);
+    struct block b = {0};
+    st = block_make(&b, fmt, n, 0) ? TSR_OK : tsr_err_nomem(err);
+    if (!st)
+      st = tsri_hand_take(f->hand, f->index, TSRI_HAND_STEP + (int)step, fmt, n, b.codes, NULL,
+                          err);
+    if (!st) put_codes(&b, n, (uint32_t)elem, to);
+    block_free(&b);
+    return st;
+  }
   for (uint64_t i = 0; i < n; i++) {
     uint64_t code = tsri_epilogue_operand(&f->o, step, i);
     for (uint64_t j = 0; j < elem; j++) to[i * elem + j] = (uint8_t)(code >> 8 * j);
@@ -622,6 +731,8 @@ enum tsr_status tsri_full_begin(struct tsri_full *x, size_t layer, struct tsr_er
   if (!f) return tsr_err_nomem(err);
   f->tables = &x->tables;
   f->values = x->values;
+  f->hand = x->hand;
+  f->index = layer;
   enum tsr_status st = tsri_operands_init(&f->o, x->plan->machine, l, layer, x->seed, err);
   if (!st && f->o.unit->scale)
     st = tsr_err_set(
@@ -653,6 +764,23 @@ static enum tsr_status check_equal(const struct full *f, struct tsr_err *err) {
                      f->wrong_got);
 }
 
+/* The results go to whoever reads them; held against the reference they make a row. */
+static enum tsr_status hand_on(const struct full *f, struct tsr_arena *arena,
+                               struct tsr_run_numeric *rows, size_t *n, struct tsr_err *err) {
+  const struct tsr_run_layer_plan *l = f->o.l;
+  uint64_t a, b, c;
+  if (!tsri_hand_keeps(f->hand, f->index, false)) return TSR_OK;
+  TSR_CHECK(tsr_op_elems(l->op, &a, &b, &c));
+  struct tsr_check *check = tsr_mem_alloc(sizeof *check);
+  if (!check) return tsr_err_nomem(err);
+  bool held = false;
+  enum tsr_status st = tsri_hand_put(f->hand, f->index, false, l->out, l->shape.out_bytes, c,
+                                     f->out, check, &held, err);
+  if (!st && held) st = tsri_hand_row(check, arena, &rows[(*n)++], err);
+  tsr_mem_free(check);
+  return st;
+}
+
 enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_arena *arena,
                               const struct tsr_run_numeric **rows, size_t *n,
                               struct tsr_err *err) {
@@ -663,10 +791,12 @@ enum tsr_status tsri_full_end(struct tsri_full *x, size_t layer, struct tsr_aren
   if (!st) st = check_equal(f, err);
   if (!st) st = tsri_run_trace(&f->o, &trace, err);
   if (!st) {
-    struct tsr_run_numeric *list = tsr_arena_array(arena, PARTS + 2 * trace.n, sizeof *list);
+    struct tsr_run_numeric *list =
+        tsr_arena_array(arena, PARTS + 2 * trace.n + 1, sizeof *list);
     *n = 0;
     st = list ? fill_rows(f, &trace, arena, list, n, err) : tsr_err_nomem(err);
     *rows = list;
+    if (!st) st = hand_on(f, arena, list, n, err);
   }
   for (int t = 0; t < 3; t++) tsr_values_drop(x->values, f->o.l->base_bytes[t]);
   for (size_t i = 0; i < f->o.l->op->n_steps; i++)

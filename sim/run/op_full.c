@@ -1,16 +1,17 @@
 /* Numeric figures of a layer that is no product (`--numerics full`).
  *
- * Operands are drawn into the image like those of products, positive where the operator asks
- * for it (logarithms, roots, scales); indices are those of tsr_engine_index, so that a run
- * without values moves the same rows.  What the program left must equal what op_value.c
- * makes of the same operands, bit for bit, or the run fails; the row `out` holds the error
- * against the exact result of the same operands. */
+ * Operands are handed on from layers before (hand.h) or drawn into the image like those of
+ * products, positive where the operator asks for it (logarithms, roots, scales); indices are
+ * those of tsr_engine_index, so that a run without values moves the same rows.  What the
+ * program left must equal what op_value.c makes of the same operands, bit for bit, or the run
+ * fails; the row `out` holds the error against the exact result of the same operands. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "kernels/check/exact.h"
 #include "models/arith/gemm.h"
 #include "sim/base/log.h"
+#include "sim/run/hand.h"
 #include "sim/run/op_value.h"
 
 struct layer {
@@ -23,16 +24,18 @@ struct layer {
 struct tsri_op_full {
   const struct tsr_run_plan *plan;
   struct tsr_values *values;
+  struct tsri_hand *hand; /* NULL: all operands are drawn */
   uint64_t seed;
   struct layer **layer; /* by index; NULL: not at work */
 };
 
 enum tsr_status tsri_op_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
-                                    uint64_t seed, struct tsri_op_full **out,
-                                    struct tsr_err *err) {
+                                    struct tsri_hand *hand, uint64_t seed,
+                                    struct tsri_op_full **out, struct tsr_err *err) {
   struct tsri_op_full *f = tsr_mem_alloc(sizeof *f);
   if (!f) return tsr_err_nomem(err);
-  *f = (struct tsri_op_full){p, values, seed, tsr_mem_array(p->n_layers + 1, sizeof *f->layer)};
+  *f = (struct tsri_op_full){p, values, hand, seed,
+                             tsr_mem_array(p->n_layers + 1, sizeof *f->layer)};
   if (!f->layer) {
     tsr_mem_free(f);
     return tsr_err_nomem(err);
@@ -94,6 +97,21 @@ static enum tsr_status draw(const struct tsri_op_full *f, size_t layer, const st
   return st;
 }
 
+/* An operand that is handed on. */
+static enum tsr_status take(const struct tsri_op_full *f, size_t layer, const struct layer *l,
+                            int t, uint8_t *to, struct tsr_err *err) {
+  const struct tsr_format *fmt = l->d.format[t];
+  uint64_t n = l->d.tensor[t].elems;
+  size_t bytes = tsr_gemm_code_bytes(fmt);
+  void *codes = tsr_mem_array(n, bytes);
+  if (!codes) return tsr_err_nomem(err);
+  enum tsr_status st = tsri_hand_take(f->hand, layer, t, fmt, n, codes, NULL, err);
+  for (uint64_t i = 0; !st && i < n; i++)
+    put(to + i * l->d.elem[t], l->d.elem[t], tsr_exact_code(codes, bytes, i));
+  tsr_mem_free(codes);
+  return st;
+}
+
 static uint64_t address(const struct layer *l, int t) {
   return l->d.at.base_bytes[t];
 }
@@ -110,6 +128,8 @@ static void number(const struct layer *l, int t, uint64_t i, uint8_t *to) {
 static enum tsr_status fill(const struct tsri_op_full *f, size_t layer, const struct layer *l,
                             int t, uint8_t *to, struct tsr_err *err) {
   const struct tsr_lower_tensor *x = &l->d.tensor[t];
+  if (t <= TSR_LOWER_B && tsri_hand_has(f->hand, layer, t))
+    return take(f, layer, l, t, to, err);
   switch (x->content) {
   case TSR_CONTENT_DATA: return draw(f, layer, l, t, to, err);
   case TSR_CONTENT_INDEX:
@@ -212,9 +232,8 @@ static enum tsr_status equal(const struct layer *l, struct tsr_err *err) {
 }
 
 static enum tsr_status row(const struct layer *l, struct tsr_arena *arena,
-                           const struct tsr_run_numeric **rows, size_t *n,
-                           struct tsr_err *err) {
-  struct tsr_run_numeric *r = tsr_arena_alloc(arena, sizeof *r);
+                           struct tsr_run_numeric **rows, size_t *n, struct tsr_err *err) {
+  struct tsr_run_numeric *r = tsr_arena_array(arena, 2, sizeof *r);
   uint64_t *hist = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *hist);
   struct tsr_hist_edge *edges = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *edges);
   if (!r || !hist || !edges) return tsr_err_nomem(err);
@@ -228,6 +247,23 @@ static enum tsr_status row(const struct layer *l, struct tsr_arena *arena,
   return TSR_OK;
 }
 
+/* The results go to whoever reads them; held against the reference they make a row. */
+static enum tsr_status hand_on(const struct tsri_op_full *f, size_t layer, struct layer *l,
+                               struct tsr_arena *arena, struct tsr_run_numeric *rows, size_t *n,
+                               struct tsr_err *err) {
+  enum tsr_status st = TSR_OK;
+  for (int t = TSR_LOWER_OUT; !st && t < TSR_LOWER_TENSORS; t++) {
+    bool columns = t != TSR_LOWER_OUT, held = false;
+    const struct tsr_lower_tensor *x = &l->d.tensor[t];
+    if (!x->elems || x->content != TSR_CONTENT_RESULT) continue;
+    if (!tsri_hand_keeps(f->hand, layer, columns)) continue;
+    st = tsri_hand_put(f->hand, layer, columns, l->d.format[t], l->d.elem[t], x->elems,
+                       l->d.codes[t], &l->check, &held, err);
+    if (!st && held && !columns) st = tsri_hand_row(&l->check, arena, &rows[(*n)++], err);
+  }
+  return st;
+}
+
 enum tsr_status tsri_op_full_end(struct tsri_op_full *f, size_t layer, struct tsr_arena *arena,
                                  const struct tsr_run_numeric **rows, size_t *n,
                                  struct tsr_err *err) {
@@ -235,7 +271,10 @@ enum tsr_status tsri_op_full_end(struct tsri_op_full *f, size_t layer, struct ts
   enum tsr_status st = complete(f, l, err);
   if (!st) st = tsri_op_values(&l->d, compare, l, err);
   if (!st) st = equal(l, err);
-  if (!st) st = row(l, arena, rows, n, err);
+  struct tsr_run_numeric *list = NULL;
+  if (!st) st = row(l, arena, &list, n, err);
+  if (!st) st = hand_on(f, layer, l, arena, list, n, err);
+  *rows = list;
   for (int t = 0; t < TSR_LOWER_TENSORS; t++)
     if (l->d.tensor[t].elems) tsr_values_drop(f->values, address(l, t));
   tsr_mem_free(l);

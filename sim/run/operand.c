@@ -2,6 +2,7 @@
 #include "sim/run/operand.h"
 
 #include "kernels/check/draw.h"
+#include "kernels/check/exact.h"
 #include "sim/base/rng.h"
 
 enum { GRID = 8 };
@@ -95,6 +96,11 @@ enum tsr_status tsri_operands_init(struct tsri_operands *o, const struct tsr_mac
 }
 
 uint64_t tsri_operand(const struct tsri_operands *o, int tensor, uint64_t index, float *from) {
+  const struct tsri_given *given = tensor <= TSRI_TENSOR_B ? &o->given[tensor] : NULL;
+  if (given && given->codes) {
+    *from = given->from[index];
+    return tsr_exact_code(given->codes, given->bytes, index);
+  }
   float x = tsr_draw_normal(o->seed, tsri_operand_stream(o, tensor), index);
   return tsr_draw_quantise(tensor == TSRI_TENSOR_A ? o->a : o->b, x, TSR_DRAW_INT_SCALE, from);
 }

@@ -1,9 +1,9 @@
 /* The operands of a layer by value: what sampled and whole layers compute on.
  *
- * An element is drawn (approximately normal, variance 1; kernels/check/draw.h) from
- * the seed, the layer, the tensor and its index in the tensor alone, then quantised
- * to the layer's format.  A convolution's A is its im2col form, of which padding is
- * zero.  Rows of A count over groups: row = group * m + row in the group. */
+ * An element is given (hand.h), or drawn (approximately normal, variance 1;
+ * kernels/check/draw.h) from the seed, the layer, the tensor and its index in the tensor
+ * alone, then quantised to the layer's format.  A convolution's A is its im2col form, of which
+ * padding is zero.  Rows of A count over groups: row = group * m + row in the group. */
 #ifndef TSR_SIM_RUN_OPERAND_H
 #define TSR_SIM_RUN_OPERAND_H
 
@@ -12,8 +12,17 @@
 
 enum { TSRI_TENSOR_A, TSRI_TENSOR_B, TSRI_TENSOR_PICK, TSRI_TENSOR_SCALE };
 
+/* An operand whose values are given: codes of tsr_gemm_code_bytes each in the tensor's order,
+ * and what they were quantised from; codes NULL: it is drawn. */
+struct tsri_given {
+  const void *codes;
+  size_t bytes;
+  const float *from;
+};
+
 struct tsri_operands {
   const struct tsr_run_layer_plan *l;
+  struct tsri_given given[2]; /* A, B; borrowed */
   const struct tsr_mma *unit;
   struct tsr_mma_spec spec; /* what unit may point to: do not copy or move */
   const struct tsr_format *a, *b, *acc, *out;

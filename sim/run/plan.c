@@ -9,9 +9,11 @@
 #include "sim/base/log.h"
 #include "sim/run/operand.h"
 #include "sim/run/run_int.h"
+#include "sim/run/scaling.h"
 
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
+  tsr_mem_free(p->scaled);
   for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
   tsr_isa_set_fini(&p->program);
   tsr_mapping_file_destroy(p->mappings);
@@ -140,7 +142,7 @@ static enum tsr_status choose_formats(struct tsr_run_plan *p, struct tsr_run_lay
         "a floating-point accumulator within fp32, or tile.promote 0",
         l->format_acc);
   l->rate = (uint32_t)rate;
-  l->shift = tsri_operand_shift(l);
+  l->shift = l->graph->bindings ? 0 : tsri_operand_shift(l); /* of drawn operands */
   return check_unit(m, l, err);
 }
 
@@ -553,12 +555,30 @@ static enum tsr_status add_layers(struct tsr_run_plan *p, struct tsr_err *err) {
   return TSR_OK;
 }
 
+/* Conversions of what is bound to a net; outlier columns.  What cuts operators apart leaves
+ * their bindings behind. */
+static enum tsr_status settle(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                              struct tsr_graph *g, struct tsr_err *err) {
+  bool full = o->numerics == TSR_NUMERICS_FULL, bound = g->bindings != NULL;
+  bool cuts = p->residency.keep_bytes || p->machine->outliers > 0;
+  if (bound && full && (cuts || p->machine->group))
+    return tsr_err_set(
+        err, TSR_INPUT,
+        "--numerics full hands values on between the operators of '%s'; expected "
+        "it without --keep, tile.outliers and tile.group",
+        g->name);
+  enum tsr_status st = bound ? tsri_scaling_insert(p, g, err) : TSR_OK;
+  if (!st) st = tsri_outliers_split(p->machine, g, err);
+  if (cuts) g->bindings = NULL;
+  return st;
+}
+
 static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                     struct tsr_err *err) {
   enum tsr_status st =
       o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   for (size_t t = 0; !st && o->workload && t < p->n_tenants; t++)
-    st = tsri_outliers_split(p->machine, p->tenants[t].graph, err);
+    st = settle(o, p, p->tenants[t].graph, err);
   for (size_t t = 0; !st && p->residency.keep_bytes && t < p->n_tenants; t++)
     st = tsri_fuse(p, p->tenants[t].graph, err);
   if (!st) st = add_layers(p, err);

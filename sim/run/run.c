@@ -6,6 +6,7 @@
 
 #include "sim/base/log.h"
 #include "sim/engine/values.h"
+#include "sim/run/hand.h"
 #include "sim/run/run_int.h"
 
 const char *const tsr_numerics_names[] = {"off", "sample", "full", NULL};
@@ -23,6 +24,7 @@ struct recorder {
   const struct tsr_program ***program; /* by layer and core: what the jobs point to */
   uint64_t tile_macs;                  /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
+  struct tsri_hand *hand;       /* values of nets; NULL: operands are drawn */
   struct tsri_full *full;       /* of --numerics full … */
   struct tsri_op_full *op_full; /* … and of layers that are no product */
   double peak_time_macs;        /* Σ executed / peak of the layer, in cycles */
@@ -212,6 +214,8 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
     r->program[i][c] = &r->set[i].program[c];
   if (!r->full) return TSR_OK;
   tsr_values_of(r->values, i);
+  if (r->hand) st = tsri_hand_begin(r->hand, i, err);
+  if (st) return st;
   return tsri_is_product(r->plan->layers[i].op) ? tsri_full_begin(r->full, i, err)
                                                 : tsri_op_full_begin(r->op_full, i, err);
 }
@@ -469,8 +473,9 @@ static enum tsr_status simulate(struct recorder *r) {
     if (!st && p->alone) {
       st = tsri_program_tensors(p, r->values, r->o->seed, r->err);
     } else {
-      if (!st) st = tsri_full_create(p, r->values, r->o->seed, &r->full, r->err);
-      if (!st) st = tsri_op_full_create(p, r->values, r->o->seed, &r->op_full, r->err);
+      if (!st) st = tsri_hand_create(p, r->o->seed, &r->hand, r->err);
+      if (!st) st = tsri_full_create(p, r->values, r->hand, r->o->seed, &r->full, r->err);
+      if (!st) st = tsri_op_full_create(p, r->values, r->hand, r->o->seed, &r->op_full, r->err);
     }
   }
   struct tsr_engine_options eo = {
@@ -494,6 +499,7 @@ static void end(struct recorder *r) {
   tsr_engine_destroy(r->engine);
   tsri_full_destroy(r->full);
   tsri_op_full_destroy(r->op_full);
+  tsri_hand_destroy(r->hand);
   tsr_values_destroy(r->values);
   tsr_arena_destroy(r->arena);
 }

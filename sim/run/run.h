@@ -92,6 +92,7 @@ struct tsr_run_tenant {
   size_t first_layer;
 };
 
+struct tsri_scaled;
 enum { TSR_RUN_FORMATS_MAX = 5 };
 struct tsr_run_plan {
   struct tsr_machine *machine; /* owned, like the graphs and the layers */
@@ -108,7 +109,9 @@ struct tsr_run_plan {
   double *crowd[2], way_fs; /* of the interconnect (models/model.h); NULL: there is none */
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
-  size_t n_formats;         /* formats by name that are no table rows (`e5m3`) */
+  size_t n_scaled, cap_scaled;
+  struct tsri_scaled *scaled; /* products of bound workloads with scales; owned */
+  size_t n_formats;           /* formats by name that are no table rows (`e5m3`) */
   struct tsr_format formats[TSR_RUN_FORMATS_MAX];
   size_t n_layers;
   struct tsr_run_layer_plan *layers; /* they point into formats: a plan is not moved */

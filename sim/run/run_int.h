@@ -125,8 +125,10 @@ enum tsr_status tsri_run_sample(const struct tsr_machine *m, const struct tsr_ru
  * are taken from it when it ends, held against the exact ones and against the operator's
  * own product; see full.c.  *rows, *n: arena-owned. */
 struct tsri_full;
+struct tsri_hand; /* hand.h; NULL: all operands are drawn */
 enum tsr_status tsri_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
-                                 uint64_t seed, struct tsri_full **out, struct tsr_err *err);
+                                 struct tsri_hand *hand, uint64_t seed, struct tsri_full **out,
+                                 struct tsr_err *err);
 void tsri_full_destroy(struct tsri_full *f);
 enum tsr_status tsri_full_begin(struct tsri_full *f, size_t layer, struct tsr_err *err);
 enum tsr_status tsri_full_end(struct tsri_full *f, size_t layer, struct tsr_arena *arena,
@@ -136,8 +138,8 @@ enum tsr_status tsri_full_end(struct tsri_full *f, size_t layer, struct tsr_aren
 /* The same for layers that are no product; see op_full.c. */
 struct tsri_op_full;
 enum tsr_status tsri_op_full_create(const struct tsr_run_plan *p, struct tsr_values *values,
-                                    uint64_t seed, struct tsri_op_full **out,
-                                    struct tsr_err *err);
+                                    struct tsri_hand *hand, uint64_t seed,
+                                    struct tsri_op_full **out, struct tsr_err *err);
 void tsri_op_full_destroy(struct tsri_op_full *f);
 enum tsr_status tsri_op_full_begin(struct tsri_op_full *f, size_t layer, struct tsr_err *err);
 enum tsr_status tsri_op_full_end(struct tsri_op_full *f, size_t layer, struct tsr_arena *arena,

@@ -739,10 +739,10 @@ static void patterns_touch_each_byte_of_an_operand(void **state) {
     fake_wire(&r.f, &r.tile, &pads[0], &pads[1], &r.c);
     uint64_t m = rows[i].m, n = rows[i].n, k = rows[i].k;
     struct ask q = mm(m, n, k);
-    q.req.mm.a = (struct tsr_view){.addr = 64};
+    q.req.mm.a = (struct tsr_buffer_view){.addr = 64};
     q.req.mm.a.i_bytes = rows[i].a_along_k ? (int64_t)k * 2 : 2;
     q.req.mm.a.j_bytes = rows[i].a_along_k ? 2 : (int64_t)m * 2;
-    q.req.mm.b = (struct tsr_view){.addr = 32};
+    q.req.mm.b = (struct tsr_buffer_view){.addr = 32};
     q.req.mm.b.i_bytes = rows[i].b_along_k ? 2 : (int64_t)n * 2;
     q.req.mm.b.j_bytes = rows[i].b_along_k ? (int64_t)k * 2 : 2;
     rig_run(&r, &q, 1);

@@ -104,7 +104,7 @@ static void enumerate(const struct tsri_array *x, const struct tsr_mm_req *q,
                       const struct tsri_fold *f, enum tsri_operand o, uint64_t c,
                       struct touched *t) {
   static const enum tsri_dim dims[][2] = {{TSRI_M, TSRI_K}, {TSRI_K, TSRI_N}, {TSRI_M, TSRI_N}};
-  const struct tsr_view *v = tsri_view(q, o);
+  const struct tsr_buffer_view *v = tsri_view(q, o);
   const struct tsri_flow *fl = x->flow;
   struct kept k = kept_of(q);
   /* what goes on from cycle to cycle: os streams k and results leave row by row; the
@@ -134,14 +134,15 @@ static void enumerate(const struct tsri_array *x, const struct tsr_mm_req *q,
 }
 
 /* Layouts of an operand: rows or columns side by side, or both apart. */
-static struct tsr_view layout(struct tsr_rng *r, uint64_t ni, uint64_t nj, uint32_t elem,
-                              struct tsr_instance *buffer) {
+static struct tsr_buffer_view layout(struct tsr_rng *r, uint64_t ni, uint64_t nj, uint32_t elem,
+                                     struct tsr_instance *buffer) {
   uint64_t pad = tsr_rng_range(r, 0, 1) * elem;
   bool column = tsr_rng_range(r, 0, 1);
   uint64_t inner = tsr_rng_range(r, 0, 3) ? elem : 2 * elem;
   uint64_t outer = inner * (column ? ni : nj) + pad;
-  return (struct tsr_view){buffer, tsr_rng_range(r, 0, 64), (int64_t)(column ? inner : outer),
-                           (int64_t)(column ? outer : inner)};
+  return (struct tsr_buffer_view){buffer, tsr_rng_range(r, 0, 64),
+                                  (int64_t)(column ? inner : outer),
+                                  (int64_t)(column ? outer : inner)};
 }
 
 static void patterns_touch_what_a_cycle_takes(void **state) {
@@ -230,7 +231,7 @@ static void what_a_cycle_takes_is_one_line_where_it_can_be(void **state) {
     struct tsri_place p = {0};
     struct tsri_fold f;
     struct tsr_pattern t = {0};
-    q.a = (struct tsr_view){&buffer, 100, rows[i].i_bytes, rows[i].j_bytes};
+    q.a = (struct tsr_buffer_view){&buffer, 100, rows[i].i_bytes, rows[i].j_bytes};
     tsri_fold_at(&x, &q, &p, &f);
     assert_int_equal(tsri_fold_pattern(&x, &q, &f, TSRI_A, &t), rows[i].told);
     assert_int_equal(t.addr, rows[i].told ? 100 : 0);

@@ -484,9 +484,9 @@ static void the_scratchpad_is_told_where_accesses_fall(void **state) {
         s[j] = (struct tsr_instance){.ops = &noting, .state = &notes[j]};
       struct ask a = mm(12, 16, 20);
       if (views) {
-        a.req.mm.a = (struct tsr_view){&s[0], 0, 40, 2};
-        a.req.mm.b = (struct tsr_view){&s[1], 1000, 32, 2};
-        a.req.mm.c = (struct tsr_view){&s[2], 2000, 64, 4};
+        a.req.mm.a = (struct tsr_buffer_view){&s[0], 0, 40, 2};
+        a.req.mm.b = (struct tsr_buffer_view){&s[1], 1000, 32, 2};
+        a.req.mm.c = (struct tsr_buffer_view){&s[2], 2000, 64, 4};
       }
       struct rig r;
       rig_open(&r, &x, FREE, FREE, FREE);

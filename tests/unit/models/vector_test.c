@@ -408,8 +408,8 @@ static void the_pattern_follows_the_strides(void **state) {
     struct tsr_vec_req *q = &k.req.vec;
     q->a_bytes = rows[i].a_bytes;
     q->d_bytes = rows[i].d_bytes;
-    q->a = (struct tsr_view){&at_a, 64, rows[i].i_bytes, rows[i].j_bytes};
-    q->d = (struct tsr_view){rows[i].in_place ? &at_a : &at_d, 512, 32, 4};
+    q->a = (struct tsr_buffer_view){&at_a, 64, rows[i].i_bytes, rows[i].j_bytes};
+    q->d = (struct tsr_buffer_view){rows[i].in_place ? &at_a : &at_d, 512, 32, 4};
     rig_run(&r, &k, 1);
     const struct tsr_pattern *w = &rows[i].want;
     assert_int_equal(a.pattern.addr, w->addr);
@@ -452,10 +452,10 @@ static void results_on_their_way_are_waited_for(void **state) {
     rig_open(&r, &plain, FREE, FREE, FREE);
     struct ask k[2] = {ask_of(&r, rows[i].first, 1, 8, 4), ask_of(&r, rows[i].second, 1, 8, 4)};
     struct tsr_vec_req *p = &k[0].req.vec, *q = &k[1].req.vec;
-    p->d = (struct tsr_view){&r.c, 4096, 32, 4};
+    p->d = (struct tsr_buffer_view){&r.c, 4096, 32, 4};
     q->a.addr = q->b.addr = q->d.addr = 65536;
-    struct tsr_view *v = rows[i].use == AS_A ? &q->a : &q->b;
-    if (rows[i].use != NONE) *v = (struct tsr_view){&r.c, 4096 + rows[i].apart, 32, 4};
+    struct tsr_buffer_view *v = rows[i].use == AS_A ? &q->a : &q->b;
+    if (rows[i].use != NONE) *v = (struct tsr_buffer_view){&r.c, 4096 + rows[i].apart, 32, 4};
     if (p->op != (uint32_t)tsr_vec_find("copy") && rows[i].use == AS_B) q->b_elems = 1;
     rig_run(&r, k, 2);
     if (cycles(k[1].accepted) != rows[i].accepted)
