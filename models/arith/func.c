@@ -70,29 +70,46 @@ static double expm1_positive(double x) {
   return k == 0 ? q : scaled(q + (1 - scaled(1, -k)), k);
 }
 
-/* x = m * 2^e with m in [1/sqrt 2, sqrt 2); ln m = 2 atanh((m - 1)/(m + 1)), whose term
- * s^25 is below 2^-65 of the sum. */
+double tsri_fn_expm1_below_0(double x) {
+  double r;
+  if (x < -60) return -1; /* to within 2^-86 */
+  int k = reduce(x, &r);
+  double q = expm1_near_0(r);
+  return k == 0 ? q : scaled(q + (1 - scaled(1, -k)), k);
+}
+
+/* x = m * 2^e, x > 0 and finite, m in [1, 2). */
+static double mantissa(double x, int *e) {
+  uint64_t bits;
+  *e = 0;
+  if (x < 0x1p-1022) {
+    x *= 0x1p54;
+    *e = -54;
+  }
+  memcpy(&bits, &x, sizeof bits);
+  *e += (int)(bits >> 52) - 1023;
+  bits = (bits & UINT64_C(0xfffffffffffff)) | UINT64_C(1023) << 52;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* The same with m in [1/sqrt 2, sqrt 2). */
+static double mantissa_around_1(double x, int *e) {
+  double m = mantissa(x, e);
+  if (m <= 2 * SQRT_HALF) return m;
+  (*e)++;
+  return m / 2;
+}
+
+/* ln m = 2 atanh((m - 1)/(m + 1)), whose term s^25 is below 2^-65 of the sum. */
 double tsri_fn_log(double x) {
   static const double c[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
                              1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
-  uint64_t bits;
-  int e = 0;
+  int e;
   if (isnan(x) || x < 0) return NAN;
   if (x == 0) return -INFINITY;
   if (isinf(x)) return x;
-  if (x < 0x1p-1022) {
-    x *= 0x1p54;
-    e = -54;
-  }
-  memcpy(&bits, &x, sizeof bits);
-  e += (int)(bits >> 52) - 1023;
-  bits = (bits & UINT64_C(0xfffffffffffff)) | UINT64_C(1023) << 52;
-  double m;
-  memcpy(&m, &bits, sizeof m);
-  if (m > 2 * SQRT_HALF) {
-    m /= 2;
-    e++;
-  }
+  double m = mantissa_around_1(x, &e);
   double s = (m - 1) / (m + 1), ln = 2 * s * polynomial(c, LEN(c), s * s);
   return e * LN2_HI + (ln + e * LN2_LO);
 }
@@ -213,4 +230,128 @@ double tsri_fn_gelu_tanh(double x) {
 
 double tsri_fn_rsqrt(double x) {
   return 1 / sqrt(x);
+}
+
+/* log(1 + t), 0 <= t <= 1: of a small t by the series of the logarithm, s = t / (2 + t). */
+static double log1p_up_to_1(double t) {
+  static const double c[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
+                             1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
+  if (t > 0.4) return tsri_fn_log(1 + t);
+  double s = t / (2 + t);
+  return 2 * s * polynomial(c, LEN(c), s * s);
+}
+
+double tsri_fn_softplus(double x) {
+  if (isnan(x)) return x;
+  double rest = log1p_up_to_1(tsri_fn_exp(-fabs(x)));
+  return x > 0 ? x + rest : rest;
+}
+
+/* ---- powers ---- */
+
+/* hi + lo, |lo| at most half a last place of hi. */
+struct two {
+  double hi, lo;
+};
+
+static struct two sum(double a, double b) {
+  double s = a + b, t = s - a;
+  return (struct two){s, (a - (s - t)) + (b - t)};
+}
+
+/* In two parts of 26 bits each, |a| < 2^990 (SRC:dekker1971). */
+static struct two split(double a) {
+  double c = 0x1.0000002p+27 * a, hi = c - (c - a);
+  return (struct two){hi, a - hi};
+}
+
+static struct two product(double a, double b) {
+  struct two x = split(a), y = split(b);
+  double p = a * b;
+  return (struct two){p, ((x.hi * y.hi - p) + x.hi * y.lo + x.lo * y.hi) + x.lo * y.lo};
+}
+
+static struct two sum_of(struct two a, struct two b) {
+  struct two s = sum(a.hi, b.hi);
+  return sum(s.hi, s.lo + (a.lo + b.lo));
+}
+
+static struct two product_of(struct two a, struct two b) {
+  struct two p = product(a.hi, b.hi);
+  return sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+
+/* The logarithm to about 2^-64: the terms s and s^3 of 2 atanh(s) in two doubles, the others,
+ * below 2^-12 of the sum, in one. */
+static struct two log_in_two(double x) {
+  static const double c[] = {1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
+                             1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
+  static const struct two two_thirds = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
+  int e;
+  double m = mantissa_around_1(x, &e);
+  struct two below = sum(m, 1), s;
+  s.hi = (m - 1) / below.hi;
+  struct two p = product(s.hi, below.hi);
+  s.lo = (((m - 1) - p.hi) - p.lo - s.hi * below.lo) / below.hi;
+  struct two square = product_of(s, s), cube = product_of(square, s);
+  double rest = 2 * cube.hi * square.hi * polynomial(c, LEN(c), square.hi);
+  struct two ln = sum_of((struct two){2 * s.hi, 2 * s.lo}, product_of(two_thirds, cube));
+  ln = sum_of(ln, (struct two){rest, 0});
+  return sum_of(sum(e * LN2_HI, e * LN2_LO), ln);
+}
+
+/* Where x^y is a number of at most 53 bits it is found in whole numbers: x = m * 2^e, m odd. */
+static bool exact_power(double x, double y, double *out) {
+  int e;
+  double all = mantissa(x, &e) * 0x1p52;
+  uint64_t m = (uint64_t)all, p = 1;
+  e -= 52;
+  for (; m % 2 == 0; m /= 2) e++;
+  for (; floor(y) != y; y *= 2) { /* ends: x is not 1 */
+    uint64_t root = (uint64_t)sqrt((double)m);
+    if (root * root != m || e % 2) return false;
+    m = root;
+    e /= 2;
+  }
+  if (fabs(y) > 2200 || (m > 1 && (y < 0 || y > 52))) return false;
+  for (int i = 0; m > 1 && i < (int)y; i++) {
+    if (p > (UINT64_C(1) << 53) / m) return false;
+    p *= m;
+  }
+  int k = e * (int)y;
+  if (k < -1074 || k > 970) return false;
+  *out = scaled((double)p, k);
+  return true;
+}
+
+/* x > 0, neither 1 nor infinite; y finite and not 0. */
+static double power(double x, double y, bool *exact) {
+  double v, r;
+  *exact = exact_power(x, y, &v);
+  if (*exact) return v;
+  struct two ln = log_in_two(x);
+  if (y * ln.hi > 710) return INFINITY;
+  if (y * ln.hi < -746) return 0;
+  struct two p = product(y, ln.hi);
+  int k = reduce(p.hi, &r);
+  return scaled(1 + expm1_near_0(r + (p.lo + y * ln.lo)), k);
+}
+
+double tsri_fn_pow(double x, double y, bool *exact) {
+  *exact = true;
+  if (y == 0 || x == 1) return 1;
+  if (isnan(x) || isnan(y)) return NAN;
+  double a = fabs(x), v;
+  bool whole = floor(y) == y, odd = whole && fabs(y) < 0x1p53 && (int64_t)y % 2 != 0;
+  if (a == 0 || isinf(a))
+    v = (a == 0) == (y > 0) ? 0 : INFINITY;
+  else if (a == 1 && (whole || isinf(y)))
+    v = 1;
+  else if (isinf(y))
+    v = (a > 1) == (y > 0) ? INFINITY : 0;
+  else if (x < 0 && !whole)
+    return NAN;
+  else
+    v = power(a, y, exact);
+  return signbit(x) && odd ? -v : v;
 }

@@ -125,6 +125,28 @@ static double mul(struct run *r, double x, double y) {
 static double quotient(struct run *r, double x, double y) {
   return fl(r, x / y);
 }
+/* Of integers toward zero, and 0 where the divisor is; else as IEEE 754 has it. */
+static double whole_or(struct run *r, double x, double y, double (*f)(double, double)) {
+  if (!r->integers || y != 0) return f(x, y);
+  (void)x;
+  r->ev |= TSR_EVENT_INVALID;
+  return 0;
+}
+static double ratio(double x, double y) {
+  return x / y;
+}
+static double divide(struct run *r, double x, double y) {
+  double q = whole_or(r, x, y, ratio);
+  return r->integers ? trunc(q) : fl(r, q);
+}
+static double remainder_of_a(struct run *r, double x, double y) {
+  return fl(r, whole_or(r, x, y, fmod));
+}
+static double remainder_of_b(struct run *r, double x, double y) {
+  double rest = whole_or(r, x, y, fmod);
+  if (rest == 0) return copysign(rest, y);
+  return signbit(rest) == signbit(y) ? fl(r, rest) : add(r, rest, y);
+}
 static double square(struct run *r, double x, double y) {
   (void)y;
   return product(r, x, x);
@@ -140,6 +162,9 @@ static double reciprocal(struct run *r, double x, double y) {
 static double leaky(struct run *r, double x, double y) {
   return x > 0 ? x : mul(r, x, y);
 }
+static double leaky_by(struct run *r, double x, double y) {
+  return x > 0 ? x : product(r, x, y);
+}
 static double hardswish(struct run *r, double x, double y) {
   (void)y;
   double t = smaller(r, larger(r, add(r, x, 3), 0), 6);
@@ -148,6 +173,45 @@ static double hardswish(struct run *r, double x, double y) {
 static double hardsigmoid(struct run *r, double x, double y) {
   (void)y;
   return smaller(r, larger(r, add(r, quotient(r, x, 6), 0.5), 0), 1);
+}
+static double softsign(struct run *r, double x, double y) {
+  (void)y;
+  return quotient(r, x, add(r, 1, fabs(x)));
+}
+static double sign(struct run *r, double x, double y) {
+  (void)r, (void)y;
+  return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+static double is_zero(struct run *r, double x, double y) {
+  (void)r, (void)y;
+  return x == 0;
+}
+
+/* Whole numbers, exactly. */
+#define WHOLE(name, f)                                    \
+  static double name(struct run *r, double x, double y) { \
+    (void)r, (void)y;                                     \
+    return f(x);                                          \
+  }
+WHOLE(down, floor)
+WHOLE(up, ceil)
+WHOLE(nearest, nearbyint)
+
+/* A NaN compares with nothing. */
+#define COMPARISON(name, op)                              \
+  static double name(struct run *r, double x, double y) { \
+    (void)r;                                              \
+    return x op y;                                        \
+  }
+COMPARISON(less, <)
+COMPARISON(less_equal, <=)
+COMPARISON(greater, >)
+COMPARISON(greater_equal, >=)
+COMPARISON(equal, ==)
+
+static double keep(struct run *r, double x, double y) {
+  (void)r;
+  return y != 0 ? x : 0;
 }
 static double dequantise(struct run *r, double x, double y) {
   return mul(r, sub(r, x, r->imm), y);
@@ -167,6 +231,23 @@ FUNCTION(gelu)
 FUNCTION(gelu_tanh)
 FUNCTION(silu)
 FUNCTION(rsqrt)
+FUNCTION(softplus)
+FUNCTION(sin)
+FUNCTION(cos)
+
+static double elu(struct run *r, double x, double y) {
+  if (!(x < 0)) return x;
+  double v = fl(r, tsri_fn_expm1_below_0(x));
+  if (isfinite(x)) r->ev |= TSR_EVENT_INEXACT; /* where its double does not show it */
+  return mul(r, v, y);
+}
+
+static double power(struct run *r, double x, double y) {
+  bool exact;
+  double v = tsri_fn_pow(x, y, &exact);
+  if (!exact) r->ev |= TSR_EVENT_INEXACT | (v == 0 ? TSR_EVENT_UNDERFLOW : 0);
+  return fl(r, v);
+}
 
 static struct tsr_num num_of(double x) {
   uint64_t bits;
@@ -246,17 +327,40 @@ static const struct rule rules[TSR_VEC_N_] = {
     [TSR_VEC_SILU] = {.map = silu_, .vanishes = true, .function = true},
     [TSR_VEC_HARDSWISH] = {.map = hardswish},
     [TSR_VEC_HARDSIGMOID] = {.map = hardsigmoid},
+    [TSR_VEC_SOFTPLUS] = {.map = softplus_,
+                          .vanishes = true,
+                          .function = true,
+                          .exact_at = NAN},
+    [TSR_VEC_SOFTSIGN] = {.map = softsign},
+    [TSR_VEC_SIN] = {.map = sin_, .function = true},
+    [TSR_VEC_COS] = {.map = cos_, .function = true},
+    [TSR_VEC_FLOOR] = {.map = down, .takes_int = true},
+    [TSR_VEC_CEIL] = {.map = up, .takes_int = true},
+    [TSR_VEC_ROUND] = {.map = nearest, .takes_int = true},
+    [TSR_VEC_SIGN] = {.map = sign, .takes_int = true},
+    [TSR_VEC_NOT] = {.map = is_zero, .takes_int = true},
     [TSR_VEC_ADDI] = {.map = add, .imm = true},
     [TSR_VEC_MULI] = {.map = mul, .imm = true},
     [TSR_VEC_MAXI] = {.map = larger, .imm = true, .takes_int = true},
     [TSR_VEC_MINI] = {.map = smaller, .imm = true, .takes_int = true},
     [TSR_VEC_LEAKYRELU] = {.map = leaky, .imm = true},
+    [TSR_VEC_ELU] = {.map = elu, .imm = true},
     [TSR_VEC_ADD] = {.map = add},
     [TSR_VEC_SUB] = {.map = sub},
     [TSR_VEC_MUL] = {.map = product},
-    [TSR_VEC_DIV] = {.map = quotient, .pole = POLE_Y},
+    [TSR_VEC_DIV] = {.map = divide, .pole = POLE_Y},
     [TSR_VEC_MAX] = {.map = larger, .takes_int = true},
     [TSR_VEC_MIN] = {.map = smaller, .takes_int = true},
+    [TSR_VEC_LESS] = {.map = less, .takes_int = true},
+    [TSR_VEC_LESS_EQUAL] = {.map = less_equal, .takes_int = true},
+    [TSR_VEC_GREATER] = {.map = greater, .takes_int = true},
+    [TSR_VEC_GREATER_EQUAL] = {.map = greater_equal, .takes_int = true},
+    [TSR_VEC_EQUAL] = {.map = equal, .takes_int = true},
+    [TSR_VEC_KEEP] = {.map = keep, .takes_int = true},
+    [TSR_VEC_POW] = {.map = power, .pole = POLE_X},
+    [TSR_VEC_MOD] = {.map = remainder_of_b},
+    [TSR_VEC_FMOD] = {.map = remainder_of_a},
+    [TSR_VEC_PRELU] = {.map = leaky_by},
     [TSR_VEC_SUBEXP] = {.map = subexp, .vanishes = true, .function = true},
     [TSR_VEC_QUANTISE] = {.map = quantise, .takes_int = true, .pole = POLE_Y},
     [TSR_VEC_DEQUANTISE] = {.map = dequantise, .takes_int = true},
@@ -267,6 +371,7 @@ static const struct rule rules[TSR_VEC_N_] = {
     [TSR_VEC_ROWMIN] = {.map = same, .fold = smaller, .neutral = INFINITY, .takes_int = true},
     [TSR_VEC_ROWSUMSQ] = {.map = square, .fold = add},
     [TSR_VEC_ROWABSMAX] = {.map = absolute, .fold = larger, .takes_int = true},
+    [TSR_VEC_ROWPROD] = {.map = same, .fold = product, .neutral = 1},
     [TSR_VEC_ROWMEAN] = {.map = same, .fold = add, .scales = true},
     [TSR_VEC_POOLMAX] = {.map = same, .fold = larger, .neutral = -INFINITY, .takes_int = true},
     [TSR_VEC_POOLSUM] = {.map = same, .fold = add},

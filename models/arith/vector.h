@@ -6,14 +6,19 @@
  *
  * Arithmetic.  Operands are decoded exactly.  The datapath is fp32: every IEEE operation
  * of a row's formula is rounded to it (to nearest even), in the order written, and a
- * function (exp, log, tanh, erf, sigmoid, gelu, gelu_tanh, silu, rsqrt) once, within
- * 0.500001 ulp.  Then the result is rounded once to the format of d by `round`.  What
- * only selects or moves (copy, neg, abs, relu, max, min, compress24) is exact up to that
- * rounding.  An int32 operand of another operation is rounded to fp32 as it enters, but
+ * function (exp, log, tanh, erf, sigmoid, gelu, gelu_tanh, silu, rsqrt, softplus, sin, cos,
+ * pow, the e^a - 1 of elu) once, within 0.500001 ulp.  Then the result is rounded once to the
+ * format of d by `round`.  What only selects or moves (copy, neg, abs, relu, max, min, keep,
+ * compress24), compares, or makes whole numbers (floor, ceil, round, sign, not) is exact up to
+ * that rounding.  An int32 operand of another operation is rounded to fp32 as it enters, but
  * for the first step of quantise and dequantise, which takes it whole.
  * - Wide: where a format of the job is not contained in fp32, the datapath is fp64.
  * - Integers: where all are integers, operations are exact as long as results stay below
- *   2^53; d wraps or saturates as `round` says.  Products of two wrap exactly too.
+ *   2^53; d wraps or saturates as `round` says.  Products of two wrap exactly too.  div
+ *   drops the fraction (SRC:onnx_operators); a divisor of 0 makes div, mod and fmod 0, INVALID.
+ * - less and the like: 1 or 0; a NaN compares with nothing.  keep: 0 whatever a is, and a NaN
+ *   in b is not 0.  mod and fmod: exact but for what the sign of b adds; a 0 of mod has its
+ *   sign.  pow: special cases of IEEE 754-2019, 9.2.1.  sign of 0 and NaN: itself.
  * - quantise, d an integer: a / b, rounded to a whole number by `round`, plus imm, clipped
  *   (SRC:onnx_quantize); d a float: (a / b) + imm.  It always saturates.
  * - max, min, relu: NaN wins, -0 < +0 (IEEE 754-2019, maximum and minimum).
