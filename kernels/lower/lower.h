@@ -33,8 +33,7 @@
 /* A step of the epilogue: rows of its second operand lie [row][g][n] (with row: n alone,
  * batchnorm two rows), [g][m] (col), [g] (scalar) or like C (full). */
 struct tsr_lower_step {
-  enum tsr_op_kind kind;
-  enum tsr_with with;
+  struct tsr_op_step does;
   uint64_t base_bytes; /* 0 elements: it has none */
   uint32_t bytes;      /* of an element */
 };
@@ -73,9 +72,11 @@ struct tsr_lower_core {
 
 /* How the second operand of a step lies, whatever the graph calls it; *rows of it, 0: none. */
 enum tsr_with tsr_lower_step_operand(enum tsr_op_kind kind, enum tsr_with with, unsigned *rows);
-/* The vector operations of a step. */
-size_t tsr_lower_step_list(enum tsr_op_kind kind, enum tsr_with with,
+/* The vector operations of a step, each on what the one before has made. */
+size_t tsr_lower_step_list(const struct tsr_op_step *s,
                            struct tsr_vector_step out[TSR_STEPS_MAX]);
+/* An immediate of one of them, as the code of an fp32. */
+uint32_t tsr_lower_step_imm(const struct tsr_op_step *s, enum tsr_step_imm imm);
 
 /* The program of one core: its part of the layer (NULL: all of it) under the mapping of
  * the largest part.  *out is empty before; transferred (tsr_isa_program_fini). */

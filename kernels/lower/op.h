@@ -128,7 +128,16 @@ enum tsr_step_when {
   TSR_STEP_AGAIN, /* only where columns are cut: the pass before has done it, but not kept */
   TSR_STEP_END    /* once the pass has seen all columns */
 };
-enum tsr_step_imm { TSR_STEP_ZERO, TSR_STEP_INV_N, TSR_STEP_EPS };
+enum tsr_step_imm {
+  TSR_STEP_ZERO,
+  TSR_STEP_ONE,
+  TSR_STEP_INV_N,
+  TSR_STEP_EPS,
+  TSR_STEP_ALPHA,
+  TSR_STEP_INV_ALPHA,
+  TSR_STEP_BETA,
+  TSR_STEP_ZERO_POINT
+};
 struct tsr_vector_step {
   uint8_t pass, when; /* enum tsr_step_when */
   uint8_t op;         /* enum tsr_vec_op */

@@ -4,6 +4,7 @@
  * A tile holds whole rows where one fits; reductions then see a row at once.  Longer rows
  * are cut in tiles of columns, and the list's passes go over them one after the other, each
  * reading the input again: the sums of a pass run on from tile to tile. */
+#include <math.h> /* INFINITY */
 #include <string.h>
 
 #include "kernels/lower/op_int.h"
@@ -53,7 +54,36 @@ static const struct list {
      {S(0, EACH, ROWSUMSQ, R0, A, NONE, NONE, ZERO), S(0, END, MULI, R0, R0, NONE, NONE, INV_N),
       S(0, END, ADDI, R0, R0, NONE, NONE, EPS), S(0, END, RSQRT, R0, R0, NONE, NONE, ZERO),
       S(1, EACH, MUL, T0, A, R0, COL, ZERO), S(1, EACH, MUL, D, T0, B, ROW, ZERO)}},
+    {TSR_OP_NORMALISE,
+     8,
+     {S(0, EACH, ROWMEAN, R0, A, NONE, NONE, INV_N), S(1, EACH, SUB, T0, A, R0, COL, ZERO),
+      S(1, EACH, ROWSUMSQ, R1, T0, NONE, NONE, ZERO),
+      S(1, END, MULI, R1, R1, NONE, NONE, INV_N), S(1, END, ADDI, R1, R1, NONE, NONE, EPS),
+      S(1, END, RSQRT, R1, R1, NONE, NONE, ZERO), S(2, AGAIN, SUB, T0, A, R0, COL, ZERO),
+      S(2, EACH, MUL, D, T0, R1, COL, ZERO)}},
+    {TSR_OP_LOG_SOFTMAX,
+     6,
+     {S(0, EACH, ROWMAX, R0, A, NONE, NONE, ZERO), S(1, EACH, SUBEXP, T0, A, R0, COL, ZERO),
+      S(1, EACH, ROWSUM, R1, T0, NONE, NONE, ZERO), S(1, END, LOG, R1, R1, NONE, NONE, ZERO),
+      S(2, EACH, SUB, T0, A, R0, COL, ZERO), S(2, EACH, SUB, D, T0, R1, COL, ZERO)}},
+    {TSR_OP_LEAKY_RELU, 1, {S(0, EACH, LEAKYRELU, D, A, NONE, NONE, ALPHA)}},
+    {TSR_OP_ELU, 1, {S(0, EACH, ELU, D, A, NONE, NONE, ALPHA)}},
+    {TSR_OP_SELU,
+     2,
+     {S(0, EACH, ELU, T0, A, NONE, NONE, ALPHA), S(0, EACH, MULI, D, T0, NONE, NONE, BETA)}},
+    {TSR_OP_CELU,
+     3,
+     {S(0, EACH, MULI, T0, A, NONE, NONE, INV_ALPHA), S(0, EACH, ELU, T0, T0, NONE, NONE, ONE),
+      S(0, EACH, MULI, D, T0, NONE, NONE, ALPHA)}},
+    {TSR_OP_AFFINE,
+     2,
+     {S(0, EACH, MULI, T0, A, NONE, NONE, ALPHA), S(0, EACH, ADDI, D, T0, NONE, NONE, BETA)}},
+    {TSR_OP_CLIP,
+     2,
+     {S(0, EACH, MAXI, T0, A, NONE, NONE, ALPHA), S(0, EACH, MINI, D, T0, NONE, NONE, BETA)}},
     REDUCTION(ROWSUM, ZERO),
+    REDUCTION(ROWPROD, ZERO),
+    REDUCTION(ROWSUMSQ, ZERO),
     REDUCTION(ROWMEAN, INV_N),
     REDUCTION(ROWMAX, ZERO),
     REDUCTION(ROWMIN, ZERO),
@@ -79,30 +109,51 @@ static enum tsr_isa_bc meets(enum tsr_with w) {
   return bc[w];
 }
 
+/* One bound alone is one operation. */
+static size_t bounds(const struct tsr_op *op, struct tsr_vector_step step[2]) {
+  bool low = op->attr.alpha > -INFINITY, high = op->attr.beta < INFINITY;
+  if (low && high) return 2;
+  if (high) step[0] = step[1];
+  step[0].a = TSR_STEP_A;
+  step[0].d = TSR_STEP_D;
+  return 1;
+}
+
 size_t tsr_lower_op_steps(const struct tsr_op *op, struct tsr_vector_step out[TSR_STEPS_MAX]) {
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
     if (lists[i].kind == op->kind) {
       memcpy(out, lists[i].step, lists[i].n * sizeof *out);
-      return lists[i].n;
+      return op->kind == TSR_OP_CLIP ? bounds(op, out) : lists[i].n;
     }
   int vec = tsr_vec_find(tsr_op_kind_name(op->kind)); /* one operation has its name */
   TSR_CHECK(vec >= 0);
   bool second = tsr_vec_info((unsigned)vec)->sources > 1;
-  out[0] =
-      (struct tsr_vector_step){.op = (uint8_t)vec,
-                               .d = TSR_STEP_D,
-                               .a = TSR_STEP_A,
-                               .b = second ? TSR_STEP_B : TSR_STEP_NONE,
-                               .bc = (uint8_t)(second ? meets(op->attr.with) : TSR_BC_NONE)};
+  out[0] = (struct tsr_vector_step){
+      .op = (uint8_t)vec,
+      .d = TSR_STEP_D,
+      .a = TSR_STEP_A,
+      .b = second ? TSR_STEP_B : TSR_STEP_NONE,
+      .bc = (uint8_t)(second ? meets(op->attr.with) : TSR_BC_NONE),
+      .imm = tsr_op_kind_info(op->kind)->zero ? TSR_STEP_ZERO_POINT : TSR_STEP_ZERO};
   return 1;
 }
 
 uint32_t tsr_lower_op_imm(const struct tsr_op *op, enum tsr_step_imm imm) {
-  float v = imm == TSR_STEP_INV_N ? (float)(1.0 / (double)op->n)
-            : imm == TSR_STEP_EPS ? (float)op->attr.eps
-                                  : 0.0f;
+  const struct tsr_op_attr *t = &op->attr;
+  double v = 0;
+  switch (imm) {
+  case TSR_STEP_ZERO: break;
+  case TSR_STEP_ONE: v = 1; break;
+  case TSR_STEP_INV_N: v = 1.0 / (double)op->n; break;
+  case TSR_STEP_EPS: v = t->eps; break;
+  case TSR_STEP_ALPHA: v = t->alpha; break;
+  case TSR_STEP_INV_ALPHA: v = 1.0 / t->alpha; break;
+  case TSR_STEP_BETA: v = t->beta; break;
+  case TSR_STEP_ZERO_POINT: v = t->zero; break;
+  }
+  float f = (float)v;
   uint32_t bits;
-  memcpy(&bits, &v, sizeof bits);
+  memcpy(&bits, &f, sizeof bits);
   return bits;
 }
 

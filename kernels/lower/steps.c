@@ -27,10 +27,25 @@ enum tsr_with tsr_lower_step_operand(enum tsr_op_kind kind, enum tsr_with with,
   return b == TSR_SHAPE_N || b == TSR_SHAPE_N2 ? TSR_WITH_ROW : with;
 }
 
-size_t tsr_lower_step_list(enum tsr_op_kind kind, enum tsr_with with,
+/* The operator that a step is when it stands alone. */
+static struct tsr_op alone(const struct tsr_op_step *s) {
+  return (struct tsr_op){
+      .kind = s->kind,
+      .m = 1,
+      .n = 1,
+      .k = 1,
+      .attr = {.with = s->with, .alpha = s->alpha, .beta = s->beta, .zero = s->zero}};
+}
+
+size_t tsr_lower_step_list(const struct tsr_op_step *s,
                            struct tsr_vector_step out[TSR_STEPS_MAX]) {
-  const struct tsr_op op = {.kind = kind, .m = 1, .n = 1, .k = 1, .attr = {.with = with}};
+  const struct tsr_op op = alone(s);
   return tsr_lower_op_steps(&op, out);
+}
+
+uint32_t tsr_lower_step_imm(const struct tsr_op_step *s, enum tsr_step_imm imm) {
+  const struct tsr_op op = alone(s);
+  return tsr_lower_op_imm(&op, imm);
 }
 
 static uint32_t level_of(const struct tsri_lowering *lo, enum tsr_with with) {
@@ -48,7 +63,7 @@ void tsri_lower_find_operands(struct tsri_lowering *lo) {
   for (size_t i = 0; i < lo->layout->n_steps; i++) {
     const struct tsr_lower_step *s = &lo->layout->step[i];
     unsigned rows;
-    enum tsr_with with = tsr_lower_step_operand(s->kind, s->with, &rows);
+    enum tsr_with with = tsr_lower_step_operand(s->does.kind, s->does.with, &rows);
     for (unsigned r = 0; r < rows; r++) {
       TSR_CHECK(lo->n_operands < TSR_EPILOGUE_OPERANDS);
       lo->operand[lo->n_operands++] = (struct tsri_operand_row){with, i, r, level_of(lo, with)};
@@ -146,12 +161,13 @@ int tsri_lower_run_steps(struct tsri_lowering *lo) {
   for (size_t i = 0; i < lo->layout->n_steps; i++) {
     const struct tsr_lower_step *s = &lo->layout->step[i];
     struct tsr_vector_step list[TSR_STEPS_MAX];
-    size_t n = tsr_lower_step_list(s->kind, s->with, list);
+    size_t n = tsr_lower_step_list(&s->does, list);
     for (size_t j = 0; j < n; j++) {
       bool whole = list[j].op == TSR_VEC_QUANTISE && lo->layout->whole;
       int to = whole ? TSRI_PLACE_WHOLE : TSRI_PLACE_EACH;
       TSRI_EMIT(lo, VEC, list[j].op, to, at, operand_place(lo, i, list[j].b == TSR_STEP_B1),
-                list[j].bc, tsri_lower_rows(lo), tsri_lower_cols(lo), 0, 0);
+                list[j].bc, tsri_lower_rows(lo), tsri_lower_cols(lo), 0,
+                tsr_lower_step_imm(&s->does, (enum tsr_step_imm)list[j].imm));
       at = to;
     }
   }

@@ -94,10 +94,8 @@ void tsri_epilogue_layout(const struct tsr_run_layer_plan *l, struct tsr_layout 
   out->whole = tsri_epilogue_whole(l);
   out->epilogue = l->separate ? TSR_EPILOGUE_SEPARATE : TSR_EPILOGUE_FUSED;
   for (size_t i = 0; i < l->op->n_steps; i++)
-    out->step[i] = (struct tsr_lower_step){.kind = l->op->step[i].kind,
-                                           .with = l->op->step[i].with,
-                                           .base_bytes = l->step_bytes[i],
-                                           .bytes = bytes_of(l, i)};
+    out->step[i] = (struct tsr_lower_step){
+        .does = l->op->step[i], .base_bytes = l->step_bytes[i], .bytes = bytes_of(l, i)};
 }
 
 /* ---- values ---- */
@@ -176,16 +174,18 @@ static void run_one(struct block *x, size_t step, const struct tsr_vector_step *
   bool four = tsri_run_sum_bytes(l) == 4;
   const struct tsr_format *d = four ? tsr_format_find("fp32") : x->o->sum;
   if (s->op == TSR_VEC_QUANTISE && tsri_epilogue_whole(l)) d = tsr_format_find("int32");
-  struct tsr_vec_job job = {.op = (enum tsr_vec_op)s->op,
-                            .rows = x->rows,
-                            .cols = x->cols,
-                            .a = {packed(x->f, codes, n, x->at), x->f, x->cols},
-                            .spread = TSR_VEC_EACH,
-                            .d = codes,
-                            .d_format = d,
-                            .ldd = x->cols,
-                            .first = true,
-                            .lanes = 1};
+  struct tsr_vec_job job = {
+      .op = (enum tsr_vec_op)s->op,
+      .rows = x->rows,
+      .cols = x->cols,
+      .a = {packed(x->f, codes, n, x->at), x->f, x->cols},
+      .spread = TSR_VEC_EACH,
+      .d = codes,
+      .d_format = d,
+      .ldd = x->cols,
+      .imm = tsr_lower_step_imm(&l->op->step[step], (enum tsr_step_imm)s->imm),
+      .first = true,
+      .lanes = 1};
   if (s->b != TSR_STEP_NONE) {
     const struct tsr_format *f = tsri_epilogue_format(l, step);
     take_operand(x, step, s->b == TSR_STEP_B1, second);
@@ -211,7 +211,7 @@ enum tsr_status tsri_epilogue_run(const struct tsri_operands *o, const uint8_t *
   bool there = x.at && x.b && second;
   for (size_t i = 0; there && i < o->l->op->n_steps; i++) {
     struct tsr_vector_step list[TSR_STEPS_MAX];
-    size_t n = tsr_lower_step_list(o->l->op->step[i].kind, o->l->op->step[i].with, list);
+    size_t n = tsr_lower_step_list(&o->l->op->step[i], list);
     for (size_t j = 0; j < n; j++) run_one(&x, i, &list[j], codes, second);
   }
   for (uint64_t i = 0; there && i < rows * cols; i++) {

@@ -364,7 +364,7 @@ static double step_cycles(const struct tsr_machine *m, const struct tsr_run_laye
   double sum = 0;
   for (size_t i = 0; i < l->op->n_steps; i++) {
     struct tsr_vector_step list[TSR_STEPS_MAX];
-    size_t n = tsr_lower_step_list(l->op->step[i].kind, l->op->step[i].with, list);
+    size_t n = tsr_lower_step_list(&l->op->step[i], list);
     for (size_t j = 0; j < n; j++) {
       const struct tsr_req req = {.vec = {.op = list[j].op,
                                           .rows = ROWS,
@@ -382,8 +382,12 @@ static double step_cycles(const struct tsr_machine *m, const struct tsr_run_laye
 
 static bool same_steps(const struct tsr_op *x, const struct tsr_op *y) {
   if (x->n_steps != y->n_steps) return false;
-  for (size_t i = 0; i < x->n_steps; i++)
-    if (x->step[i].kind != y->step[i].kind || x->step[i].with != y->step[i].with) return false;
+  for (size_t i = 0; i < x->n_steps; i++) {
+    const struct tsr_op_step *s = &x->step[i], *t = &y->step[i];
+    if (s->kind != t->kind || s->with != t->with || s->alpha != t->alpha ||
+        s->beta != t->beta || s->zero != t->zero)
+      return false;
+  }
   return true;
 }
 
