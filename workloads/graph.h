@@ -24,6 +24,7 @@
 #include "sim/base/mem.h"
 
 struct tsr_net;        /* workloads/net/net.h */
+struct tsr_net_dim;    /* likewise */
 struct tsr_op_binding; /* workloads/translate/view.h */
 
 enum tsr_op_kind {
@@ -206,16 +207,26 @@ bool tsr_op_batch(struct tsr_op *op, uint64_t batch);
  * products against 64 bits. */
 enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
 
+/* How a workload is read; all zero: as the source says. */
+struct tsr_workload_options {
+  uint64_t batch; /* 0 = as in the source; else so many times its batch: multiplies m where the
+                     rows are independent or B is a weight (and conv.batch), count of the
+                     others.  Of an ONNX model the dimension is given by name instead. */
+  const char *text; /* use this text instead of opening the file or the zoo; of an ONNX model
+                       graph->text of an earlier reading, which the file must still be */
+  const struct tsr_net_dim *dims; /* of an ONNX model: its open dimensions */
+  size_t n_dims;
+  bool skip_unsupported; /* of an ONNX model: operators without a kernel are left out */
+  const char *prefix;    /* of an ONNX model: before the operators' names; NULL: none */
+};
 /* Reads a workload by what the user wrote: `gemm:MxNxK[,MxNxK…]`, one operator as
- * `op:NAME:KEY=V[,KEY=V…]`, a zoo name (bare), or a path of a CSV file (recognised as SCALE-Sim
- * convolution, SCALE-Sim M,N,K or our own format by its columns).  `batch` 0 = as in the
- * source; else so many times its batch: multiplies m where the rows are independent or B is a
- * weight (and conv.batch), count of the others. `text` (may be NULL): use this text instead of
- * opening the file or the zoo.
- * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in; TSR_INPUT:
- * the text, or a file that cannot be read.  Warnings go to err.  *out is created
- * (tsr_graph_destroy), unchanged on failure. */
-enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t batch,
+ * `op:NAME:KEY=V[,KEY=V…]`, a zoo name (bare), or a path: of an ONNX model (`.onnx`), a
+ * specification (`.yaml`, `.yml`), a graph (`.json`), or a CSV file (recognised as SCALE-Sim
+ * convolution, SCALE-Sim M,N,K or our own format by its columns).  o may be NULL.
+ * TSR_USAGE: a bare word (no `/`, no `.`) that names nothing built in, dimensions for what has
+ * none; TSR_INPUT: the text, or a file that cannot be read.  Warnings go to err.  *out is
+ * created (tsr_graph_destroy), unchanged on failure. */
+enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_options *o,
                                   struct tsr_graph **out, struct tsr_err *err);
 
 /* The zoo: names and embedded texts (static). */

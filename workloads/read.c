@@ -110,9 +110,26 @@ static enum tsr_status find_text(const char *what, const char **text, size_t *le
   return s;
 }
 
-enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t batch,
+#if 0 /* until the rooms below it are there */
+static bool is_model(const char *what) {
+  return is_path(what) && tsr_str_ends(what, ".onnx");
+}
+#endif
+
+enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_options *o,
                                   struct tsr_graph **out, struct tsr_err *err) {
+  static const struct tsr_workload_options none = {0};
+  if (!o) o = &none;
+#if 0
+  if (is_model(what)) return tsri_model_read(what, o, out, err);
+#endif
+  if (o->n_dims || o->skip_unsupported)
+    return tsr_err_set(err, TSR_USAGE,
+                       "workload '%s' has no open dimensions and no unsupported operators; "
+                       "expected an ONNX model (.onnx) for --dim and --skip-unsupported",
+                       what);
   struct tsri_build b;
+  const char *text = o->text;
   char *owned = NULL;
   size_t len = text ? strlen(text) : 0;
   if (!text) {
@@ -139,6 +156,6 @@ enum tsr_status tsr_workload_read(const char *what, const char *text, uint64_t b
     else
       tsri_text_read(&b);
   }
-  if (b.status == TSR_OK) finish_ops(&b, batch);
+  if (b.status == TSR_OK) finish_ops(&b, o->batch);
   return tsri_build_finish(&b, out);
 }

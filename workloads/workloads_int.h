@@ -101,6 +101,10 @@ bool tsri_op_shape(enum tsr_op_kind kind, const struct tsr_conv *c, struct tsri_
  * (static). */
 bool tsri_attr_check(const struct tsr_op *op, const char **field, const char **rule);
 
+/* An ONNX model: see model.c. */
+enum tsr_status tsri_model_read(const char *path, const struct tsr_workload_options *o,
+                                struct tsr_graph **out, struct tsr_err *err);
+
 /* The readers: fill b from b->src. */
 void tsri_csv_read(struct tsri_build *b, struct tsri_row *header);
 /* First row of the text, header or not. */

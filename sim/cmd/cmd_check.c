@@ -74,7 +74,7 @@ static enum tsr_status check_file(const char *path, char **what, struct tsr_err 
   char *file = tsr_mem_printf(strpbrk(path, "/.") ? "%s" : "./%s", path);
   if (!file) return tsr_err_nomem(err);
   struct tsr_graph *g;
-  enum tsr_status st = tsr_workload_read(file, NULL, 0, &g, err);
+  enum tsr_status st = tsr_workload_read(file, NULL, &g, err);
   tsr_mem_free(file);
   if (st) return st;
   *what = tsr_mem_printf("workload %s, %zu operators", g->name, g->n_ops);

@@ -73,7 +73,9 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   if (!t->source) return tsr_err_nomem(err);
   const char *source = NULL;
   if (o->workload_text && (st = tsri_tenant_text(o, p, p->n_tenants, &source, err))) return st;
-  st = tsr_workload_read(t->source, source, o->batch, &t->graph, err);
+  st = tsr_workload_read(t->source,
+                         &(struct tsr_workload_options){.text = source, .batch = o->batch},
+                         &t->graph, err);
   if (!st) p->n_tenants++;
   return st;
 }

@@ -23,7 +23,8 @@ static void check_graph(const struct tsr_graph *g) {
 static void read_one(const char *what, const char *text, uint64_t batch) {
   struct tsr_graph *g = NULL;
   struct tsr_err err = TSR_ERR_INIT;
-  enum tsr_status s = tsr_workload_read(what, text, batch, &g, &err);
+  enum tsr_status s = tsr_workload_read(
+      what, &(struct tsr_workload_options){.text = text, .batch = batch}, &g, &err);
   require((s == TSR_OK) == (g != NULL));
   require((s == TSR_OK) == (err.total == 0));
   require(s == err.status);

@@ -38,7 +38,8 @@ enum { NETS = sizeof nets / sizeof nets[0] };
 static struct tsr_graph *must_read(const char *what, uint64_t batch) {
   struct tsr_graph *g = NULL;
   struct tsr_err err = TSR_ERR_INIT;
-  if (tsr_workload_read(what, NULL, batch, &g, &err)) fail_msg("%s: %s", what, err.msg[0]);
+  if (tsr_workload_read(what, &(struct tsr_workload_options){.batch = batch}, &g, &err))
+    fail_msg("%s: %s", what, err.msg[0]);
   if (err.warnings) fail_msg("%s: %s", what, err.warn);
   tsr_err_fini(&err);
   return g;

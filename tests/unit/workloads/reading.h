@@ -20,7 +20,7 @@ struct bad {
 /* Reads `text` as the file t.csv. */
 static inline enum tsr_status read_text(const char *text, struct tsr_graph **g,
                                         struct tsr_err *err) {
-  return tsr_workload_read("t.csv", text, 0, g, err);
+  return tsr_workload_read("t.csv", &(struct tsr_workload_options){.text = text}, g, err);
 }
 
 static inline void check_message(const struct tsr_err *err, const char *path, unsigned line,

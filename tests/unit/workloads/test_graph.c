@@ -43,7 +43,8 @@ static void gemm_lists_are_read_or_refused(void **state) {
     const struct gemm *w = &gemms[i];
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    enum tsr_status s = tsr_workload_read(w->what, NULL, 0, &g, &err);
+    enum tsr_status s =
+        tsr_workload_read(w->what, &(struct tsr_workload_options){.batch = &g}, &err);
     if (w->n_ops == 0) {
       assert_int_equal(s, TSR_INPUT);
       check_message(&err, "--workload", 1, w->col, w->says);
@@ -84,7 +85,9 @@ static void a_name_that_is_nothing_is_refused(void **state) {
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    assert_int_equal(tsr_workload_read(unknown[i].what, NULL, 0, &g, &err), unknown[i].status);
+    assert_int_equal(
+        tsr_workload_read(unknown[i].what, &(struct tsr_workload_options){.batch = &g}, &err),
+        unknown[i].status);
     assert_null(g);
     assert_int_equal(err.n, 1);
     if (!strstr(err.msg[0], unknown[i].says)) fail_msg("%s: %s", unknown[i].what, err.msg[0]);
@@ -102,7 +105,10 @@ static void the_graph_is_named_after_its_model_or_its_file(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct tsr_graph *g = NULL;
-    assert_int_equal(tsr_workload_read(rows[i][0], rows[i][1], 0, &g, NULL), TSR_OK);
+    assert_int_equal(tsr_workload_read(rows[i][0],
+                                       &(struct tsr_workload_options){.text = rows[i][1]}, &g,
+                                       NULL),
+                     TSR_OK);
     assert_string_equal(g->name, rows[i][2]);
     tsr_graph_destroy(g);
   }
@@ -122,7 +128,11 @@ static void batch_multiplies_rows_of_weights_and_count_of_the_rest(void **state)
   } rows[] = {{0, 18, 2, 7, 7, 12, 1}, {1, 18, 2, 7, 7, 12, 1}, {10, 180, 20, 70, 7, 120, 10}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct tsr_graph *g = NULL;
-    assert_int_equal(tsr_workload_read("b.csv", BATCH_TEXT, rows[i].batch, &g, NULL), TSR_OK);
+    assert_int_equal(tsr_workload_read("b.csv",
+                                       &(struct tsr_workload_options){.text = BATCH_TEXT,
+                                                                      .batch = rows[i].batch},
+                                       &g, NULL),
+                     TSR_OK);
     assert_int_equal(g->ops[0].m, rows[i].conv_m);
     assert_int_equal(g->ops[0].conv.batch, rows[i].conv_batch);
     assert_int_equal(g->ops[1].m, rows[i].linear_m);
@@ -137,7 +147,11 @@ static void a_batch_that_makes_sizes_overflow_is_refused(void **state) {
   (void)state;
   struct tsr_graph *g = NULL;
   struct tsr_err err = TSR_ERR_INIT;
-  assert_int_equal(tsr_workload_read("b.csv", BATCH_TEXT, UINT64_MAX, &g, &err), TSR_INPUT);
+  assert_int_equal(
+      tsr_workload_read("b.csv",
+                        &(struct tsr_workload_options){.text = BATCH_TEXT, .batch = UINT64_MAX},
+                        &g, &err),
+      TSR_INPUT);
   /* Three operators overflow at once, the last one only in its product. */
   assert_int_equal(err.n, 4);
   check_message(&err, "b.csv", 2, 3, "'conv' is too large at this batch");

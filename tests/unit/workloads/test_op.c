@@ -11,7 +11,8 @@
 static struct tsr_graph *must_op(const char *what, uint64_t batch) {
   struct tsr_graph *g = NULL;
   struct tsr_err err = TSR_ERR_INIT;
-  if (tsr_workload_read(what, NULL, batch, &g, &err)) fail_msg("%s: %s", what, err.msg[0]);
+  if (tsr_workload_read(what, &(struct tsr_workload_options){.batch = batch}, &g, &err))
+    fail_msg("%s: %s", what, err.msg[0]);
   assert_int_equal(g->n_ops, 1);
   tsr_err_fini(&err);
   return g;
@@ -477,12 +478,13 @@ static void each_mistake_is_shown_where_it_is(void **state) {
   for (size_t i = 0; i < sizeof bads / sizeof bads[0]; i++) {
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    if (tsr_workload_read(bads[i].what, NULL, 0, &g, &err) != TSR_INPUT)
+    if (tsr_workload_read(bads[i].what, &(struct tsr_workload_options){.batch = &g}, &err) !=
+        TSR_INPUT)
       fail_msg("%s is taken", bads[i].what);
     assert_null(g);
     check_message(&err, "--workload", 1, bads[i].col, bads[i].says);
     tsr_err_fini(&err);
-    assert_int_equal(tsr_workload_read(bads[i].what, NULL, 0, &g, NULL), TSR_INPUT);
+    assert_int_equal(tsr_workload_read(bads[i].what, NULL, &g, NULL), TSR_INPUT);
   }
 }
 
@@ -506,10 +508,20 @@ static const struct {
   struct tsr_op op;
 } made[] = {
     {"only behind a matmul",
-     {.kind = TSR_OP_RELU, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{.kind = TSR_OP_BIAS}}}},
+     {.kind = TSR_OP_RELU,
+      .m = 1,
+      .n = 1,
+      .k = 1,
+      .n_steps = 1,
+      .step = {{.kind = TSR_OP_BIAS}}}},
     {"at most 8 steps", {.kind = TSR_OP_GEMM, .m = 1, .n = 1, .k = 1, .n_steps = 9}},
     {"expected an operator on single elements, got 'gemm'",
-     {.kind = TSR_OP_GEMM, .m = 1, .n = 1, .k = 1, .n_steps = 1, .step = {{.kind = TSR_OP_GEMM}}}},
+     {.kind = TSR_OP_GEMM,
+      .m = 1,
+      .n = 1,
+      .k = 1,
+      .n_steps = 1,
+      .step = {{.kind = TSR_OP_GEMM}}}},
     {"geometry of", {.kind = TSR_OP_MAXPOOL, .m = 1, .n = 1, .k = 1}},
     {"geometry of", {.kind = TSR_OP_RELU, .m = 1, .n = 1, .k = 1, .has_conv = true}},
     {"heads of", {.kind = TSR_OP_ATTENTION, .m = 1, .n = 1, .k = 1}},
@@ -537,7 +549,7 @@ static void no_memory_is_a_status(void **state) {
   for (uint64_t n = 1;; n++) {
     struct tsr_graph *g = NULL;
     tsr_mem_fail_at(n, false);
-    enum tsr_status s = tsr_workload_read(what, NULL, 0, &g, NULL);
+    enum tsr_status s = tsr_workload_read(what, NULL, &g, NULL);
     bool reached = tsr_mem_calls() >= n;
     tsr_mem_fail_at(0, false);
     if (!reached) {
