@@ -82,7 +82,8 @@ static inline struct tsri_dd tsri_dd_sqrt(struct tsri_dd a) {
   return tsri_dd_norm(s, rest.hi / (2 * s));
 }
 
-/* e^x (func.c). */
+/* e^x; the natural logarithm (func.c). */
 struct tsri_dd tsri_dd_exp(struct tsri_dd x);
+struct tsri_dd tsri_dd_log(struct tsri_dd x);
 
 #endif

@@ -48,9 +48,8 @@ double tsr_ref_exp(double x) {
 }
 
 /* x = m * 2^e with m around 1; Halley's method for e^y - 1 = m - 1, which triples the digits:
- * from 2 at the start to 7 and 23. */
-double tsr_ref_log(double x) {
-  if (!(x > 0) || isinf(x)) return x == 0 ? -INFINITY : x > 0 || isnan(x) ? x : NAN;
+ * from 2 at the start to 7, 23 and all. */
+static dd log_dd(double x, int steps) {
   int e;
   double m = frexp(x, &e);
   if (m < 0x1.6a09e667f3bcdp-1) {
@@ -59,12 +58,64 @@ double tsr_ref_log(double x) {
   }
   double u = m - 1;
   dd y = of(u - u * u / 2 + u * u * u / 3);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < steps; i++) {
     dd p = expm1_small(y);
     dd rest = tsri_dd_sub(of(u), p), sum = tsri_dd_add(of(2 + u), p);
     y = tsri_dd_add(y, tsri_dd_div(tsri_dd_add(rest, rest), sum));
   }
-  return tsri_dd_value(tsri_dd_add(tsri_dd_scale(ln2, e), y));
+  return tsri_dd_add(tsri_dd_scale(ln2, e), y);
+}
+
+double tsr_ref_log(double x) {
+  if (!(x > 0) || isinf(x)) return x == 0 ? -INFINITY : x > 0 || isnan(x) ? x : NAN;
+  return tsri_dd_value(log_dd(x, 2));
+}
+
+/* log hi + log(1 + lo / hi). */
+dd tsri_dd_log(dd x) {
+  if (!(x.hi > 0) || isinf(x.hi)) return of(tsr_ref_log(x.hi));
+  return tsri_dd_add(log_dd(x.hi, 3), of(x.lo / x.hi));
+}
+
+/* What IEEE 754-2019, 9.2.1, says of a base of 0, 1 or infinity in size and of an infinite
+ * exponent; false: it is none of these. */
+static bool special_power(double a, double y, double *v) {
+  if (a == 0 || isinf(a))
+    *v = (a == 0) == (y > 0) ? 0 : INFINITY;
+  else if (a == 1)
+    *v = 1;
+  else if (isinf(y))
+    *v = (a > 1) == (y > 0) ? INFINITY : 0;
+  else
+    return false;
+  return true;
+}
+
+/* e^(y log |x|); the sign is that of x where y is odd. */
+double tsr_ref_pow(double x, double y) {
+  if (y == 0 || x == 1) return 1;
+  if (isnan(x) || isnan(y)) return NAN;
+  double v, a = fabs(x);
+  bool whole = isinf(y) || floor(y) == y, even = isinf(y) || floor(y / 2) == y / 2;
+  if (x < 0 && !isinf(x) && !whole) return NAN;
+  if (!special_power(a, y, &v)) v = tsri_dd_value(tsri_dd_exp(tsri_dd_scale(log_dd(a, 3), y)));
+  return signbit(x) && whole && !even ? -v : v;
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|: of a small t by its series of
+ * s = t / (2 + t). */
+double tsr_ref_softplus(double x) {
+  if (isnan(x)) return x;
+  dd t = tsri_dd_exp(of(-fabs(x))), rest;
+  if (t.hi > 0x1p-20) {
+    rest = tsri_dd_log(tsri_dd_add(of(1), t));
+  } else {
+    dd s = tsri_dd_div(t, tsri_dd_add(of(2), t)), ss = tsri_dd_mul(s, s);
+    rest = tsri_dd_add(tsri_dd_div(tsri_dd_mul(s, ss), of(3)), s);
+    rest = tsri_dd_add(rest, tsri_dd_div(tsri_dd_mul(tsri_dd_mul(s, ss), ss), of(5)));
+    rest = tsri_dd_add(rest, rest);
+  }
+  return tsri_dd_value(x > 0 ? tsri_dd_add(of(x), rest) : rest);
 }
 
 /* (e^2x - 1) / (e^2x + 1), odd. */
@@ -185,6 +236,30 @@ static double f_recip(double x) {
   return 1 / x;
 }
 
+static double f_softsign(double x) {
+  return isinf(x) ? NAN : tsri_dd_value(tsri_dd_div(of(x), tsri_dd_sum(1, fabs(x))));
+}
+
+static double f_floor(double x) {
+  return floor(x);
+}
+static double f_ceil(double x) {
+  return -floor(-x);
+}
+/* Half way between two of them to the even one, with the sign of x. */
+static double f_round(double x) {
+  double low = floor(x), rest = x - low;
+  if (rest == 0 || isnan(rest)) return x;
+  bool up = rest > 0.5 || (rest == 0.5 && floor(low / 2) != low / 2);
+  return copysign(up ? low + 1 : low, x);
+}
+static double f_sign(double x) {
+  return x == 0 || isnan(x) ? x : copysign(1, x);
+}
+static double f_not(double x) {
+  return x == 0 ? 1 : 0;
+}
+
 static double f_rsqrt(double x) {
   return tsri_dd_value(tsri_dd_div(of(1), tsri_dd_sqrt(of(x))));
 }
@@ -207,6 +282,78 @@ static double f_max(double a, double b) {
 }
 static double f_min(double a, double b) {
   return isnan(a) || a < b ? a : b;
+}
+
+static double f_less(double a, double b) {
+  return isless(a, b) ? 1 : 0;
+}
+static double f_less_equal(double a, double b) {
+  return islessequal(a, b) ? 1 : 0;
+}
+static double f_greater(double a, double b) {
+  return isgreater(a, b) ? 1 : 0;
+}
+static double f_greater_equal(double a, double b) {
+  return isgreaterequal(a, b) ? 1 : 0;
+}
+static double f_equal(double a, double b) {
+  return a == b ? 1 : 0;
+}
+static double f_keep(double a, double b) {
+  return b == 0 ? 0 : a;
+}
+static double f_prelu(double a, double b) {
+  return a > 0 ? a : a * b;
+}
+
+/* Long division: the largest b * 2^k that fits is taken away, which is exact. */
+static double f_fmod(double a, double b) {
+  double rest = fabs(a), by = fabs(b);
+  if (!isfinite(a) || isnan(b) || by == 0) return NAN;
+  if (isinf(b)) return a;
+  while (rest >= by) {
+    int of_rest, of_by;
+    frexp(rest, &of_rest);
+    frexp(by, &of_by);
+    double most = ldexp(by, of_rest - of_by);
+    rest -= most <= rest ? most : most / 2;
+  }
+  return copysign(rest, a);
+}
+static double f_mod(double a, double b) {
+  double rest = f_fmod(a, b);
+  if (rest == 0) return copysign(0, b);
+  return (rest < 0) == (b < 0) || isnan(rest) ? rest : rest + b;
+}
+
+static dd elu_dd(double x) {
+  return x < 0 ? expm1_dd(of(x)) : of(x);
+}
+static double n_leaky_relu(double x, double alpha, double beta) {
+  (void)beta;
+  return x > 0 || isnan(x) ? x : alpha * x;
+}
+static double n_elu(double x, double alpha, double beta) {
+  (void)beta;
+  return x < 0 ? tsri_dd_value(tsri_dd_scale(elu_dd(x), alpha)) : x;
+}
+static double n_selu(double x, double alpha, double beta) {
+  dd v = x < 0 ? tsri_dd_scale(elu_dd(x), alpha) : of(x);
+  return tsri_dd_value(tsri_dd_scale(v, beta));
+}
+/* alpha * elu(x / alpha), so that a negative alpha means something too. */
+static double n_celu(double x, double alpha, double beta) {
+  (void)beta;
+  dd by = tsri_dd_div(of(x), of(alpha));
+  if (!(by.hi < 0)) return x;
+  return tsri_dd_value(tsri_dd_scale(expm1_dd(by), alpha));
+}
+static double n_affine(double x, double alpha, double beta) {
+  return tsri_dd_value(tsri_dd_add(tsri_dd_product(x, alpha), of(beta)));
+}
+static double n_clip(double x, double alpha, double beta) {
+  double v = x < alpha ? alpha : x;
+  return v > beta ? beta : v;
 }
 
 /* The difference exactly: a rounding of it would be one of the exponent. */
@@ -234,13 +381,44 @@ static const struct {
                {"gelu_tanh", f_gelu_tanh},
                {"silu", f_silu},
                {"hardswish", f_hardswish},
-               {"hardsigmoid", f_hardsigmoid}};
+               {"hardsigmoid", f_hardsigmoid},
+               {"softplus", tsr_ref_softplus},
+               {"softsign", f_softsign},
+               {"sin", tsr_ref_sin},
+               {"cos", tsr_ref_cos},
+               {"floor", f_floor},
+               {"ceil", f_ceil},
+               {"round", f_round},
+               {"sign", f_sign},
+               {"not", f_not}};
 
 static const struct {
   const char *name;
   tsr_ref_binary_fn *fn;
-} binaries[] = {{"add", f_add}, {"sub", f_sub}, {"mul", f_mul},      {"div", f_div},
-                {"max", f_max}, {"min", f_min}, {"subexp", f_subexp}};
+} binaries[] = {{"add", f_add},
+                {"sub", f_sub},
+                {"mul", f_mul},
+                {"div", f_div},
+                {"max", f_max},
+                {"min", f_min},
+                {"subexp", f_subexp},
+                {"less", f_less},
+                {"less_equal", f_less_equal},
+                {"greater", f_greater},
+                {"greater_equal", f_greater_equal},
+                {"equal", f_equal},
+                {"keep", f_keep},
+                {"pow", tsr_ref_pow},
+                {"mod", f_mod},
+                {"fmod", f_fmod},
+                {"prelu", f_prelu}};
+
+static const struct {
+  const char *name;
+  tsr_ref_numbers_fn *fn;
+} numbered[] = {
+    {"leaky_relu", n_leaky_relu}, {"elu", n_elu},  {"selu", n_selu}, {"celu", n_celu},
+    {"affine", n_affine},         {"clip", n_clip}};
 
 tsr_ref_unary_fn *tsr_ref_unary(const char *name) {
   for (size_t i = 0; i < sizeof unaries / sizeof unaries[0]; i++)
@@ -251,5 +429,11 @@ tsr_ref_unary_fn *tsr_ref_unary(const char *name) {
 tsr_ref_binary_fn *tsr_ref_binary(const char *name) {
   for (size_t i = 0; i < sizeof binaries / sizeof binaries[0]; i++)
     if (strcmp(binaries[i].name, name) == 0) return binaries[i].fn;
+  return NULL;
+}
+
+tsr_ref_numbers_fn *tsr_ref_numbers(const char *name) {
+  for (size_t i = 0; i < sizeof numbered / sizeof numbered[0]; i++)
+    if (strcmp(numbered[i].name, name) == 0) return numbered[i].fn;
   return NULL;
 }

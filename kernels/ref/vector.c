@@ -73,12 +73,19 @@ static double row_sumsq(const double *x, size_t n) {
   return tsri_dd_value(sumsq_dd(x, n));
 }
 
+static double row_prod(const double *x, size_t n) {
+  dd p = of(1);
+  for (size_t i = 0; i < n; i++) p = tsri_dd_scale(p, x[i]);
+  return tsri_dd_value(p);
+}
+
 tsr_ref_reduce_fn *tsr_ref_reduce(const char *name) {
   static const struct {
     const char *name;
     tsr_ref_reduce_fn *fn;
-  } rows[] = {{"rowsum", row_sum}, {"rowmean", row_mean},   {"rowmax", row_max},
-              {"rowmin", row_min}, {"rowsumsq", row_sumsq}, {"rowabsmax", row_absmax}};
+  } rows[] = {{"rowsum", row_sum},  {"rowmean", row_mean},   {"rowmax", row_max},
+              {"rowmin", row_min},  {"rowsumsq", row_sumsq}, {"rowabsmax", row_absmax},
+              {"rowprod", row_prod}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     if (strcmp(rows[i].name, name) == 0) return rows[i].fn;
   return NULL;
@@ -90,6 +97,15 @@ void tsr_ref_softmax(const double *x, size_t n, double *y) {
   for (size_t i = 0; i < n; i++) sum = tsri_dd_add(sum, tsri_dd_exp(tsri_dd_sum(x[i], -most)));
   for (size_t i = 0; i < n; i++)
     y[i] = tsri_dd_value(tsri_dd_div(tsri_dd_exp(tsri_dd_sum(x[i], -most)), sum));
+}
+
+void tsr_ref_log_softmax(const double *x, size_t n, double *y) {
+  double most = row_max(x, n);
+  dd sum = of(0);
+  for (size_t i = 0; i < n; i++) sum = tsri_dd_add(sum, tsri_dd_exp(tsri_dd_sum(x[i], -most)));
+  sum = tsri_dd_log(sum);
+  for (size_t i = 0; i < n; i++)
+    y[i] = tsri_dd_value(tsri_dd_sub(tsri_dd_sum(x[i], -most), sum));
 }
 
 /* v / sqrt(square + eps) * gain + bias */

@@ -4,8 +4,8 @@
  * significant bits).  Each result is computed in double-double (106 bits) with functions of
  * its own, and rounded once to a double: within 0.51 ulp of the exact result of the same
  * operands, where no sum cancels more than 40 bits, and where the result is no subnormal
- * number.  Nothing depends on libm but fma, sqrt, ldexp, frexp, floor, which are exact, so a
- * result is the same on every machine.
+ * number, whose argument may be any double.  Nothing depends on libm but fma, sqrt, ldexp,
+ * frexp, floor, which are exact, so a result is the same on every machine.
  * Shapes: matrices are row-major and dense, images NHWC.  A function of a row takes n values
  * and is called for each of the m rows.  In and out may be the same array unless said.
  * Specials: NaN and infinities as IEEE 754 in the formula; limits where a gate closes
@@ -25,14 +25,29 @@ double tsr_ref_log(double x);
 double tsr_ref_tanh(double x);
 double tsr_ref_erf(double x);
 double tsr_ref_erfc(double x);
+/* Of any angle, however large. */
+double tsr_ref_sin(double x);
+double tsr_ref_cos(double x);
+/* log(1 + e^x). */
+double tsr_ref_softplus(double x);
+/* x^y, special cases as IEEE 754-2019, 9.2.1 (pow). */
+double tsr_ref_pow(double x, double y);
 
 typedef double tsr_ref_unary_fn(double x);
 typedef double tsr_ref_binary_fn(double a, double b);
+typedef double tsr_ref_numbers_fn(double x, double alpha, double beta);
 /* By the name of the operator: copy neg abs relu square sqrt rsqrt recip exp log tanh erf
- * sigmoid gelu gelu_tanh silu hardswish hardsigmoid; NULL when it is none of them. */
+ * sigmoid gelu gelu_tanh silu hardswish hardsigmoid softplus softsign (NaN of an infinity) sin
+ * cos floor ceil round (half to even) sign not; NULL when it is none of them. */
 tsr_ref_unary_fn *tsr_ref_unary(const char *name);
-/* add sub mul div max min subexp (e^(a - b)); max and min give NaN when either is. */
+/* add sub mul div max min subexp (e^(a - b)); max and min give NaN when either is.
+ * less less_equal greater greater_equal equal: 1 or 0, 0 where either is NaN.  keep: a where b
+ * is not 0, else +0.  pow.  mod (sign of b, as a 0 has it), fmod (sign of a): NaN of b = 0.
+ * prelu: a where a > 0, else a * b. */
 tsr_ref_binary_fn *tsr_ref_binary(const char *name);
+/* leaky_relu elu selu celu affine (x * alpha + beta) clip (min(max(x, alpha), beta), a NaN
+ * stays), with the numbers of workloads/op.def; NULL when it is none of them. */
+tsr_ref_numbers_fn *tsr_ref_numbers(const char *name);
 
 /* How b meets the rows and columns of a: one element each, a row for all rows, one element a
  * row, one element. */
@@ -45,6 +60,8 @@ void tsr_ref_broadcast(tsr_ref_binary_fn *f, const double *a, const double *b,
 
 /* e^(x - max) / sum; -infinity gives 0 (a mask), a row of nothing else NaN. */
 void tsr_ref_softmax(const double *x, size_t n, double *y);
+/* x - max - log of the sum of e^(x - max). */
+void tsr_ref_log_softmax(const double *x, size_t n, double *y);
 /* (x - mean) / sqrt(var + eps) * gain + bias, var the mean of the squared differences; gain
  * and bias of n values, or NULL for 1 and 0.  SRC:ba2016. */
 void tsr_ref_layernorm(const double *x, const double *gain, const double *bias, double eps,
@@ -59,7 +76,7 @@ void tsr_ref_batchnorm(const double *x, const double *scale, const double *shift
 void tsr_ref_rope(const double *x, const double *cs, size_t n, double *y);
 
 typedef double tsr_ref_reduce_fn(const double *x, size_t n);
-/* rowsum rowmean rowmax rowmin rowsumsq rowabsmax; NULL when it is none of them. */
+/* rowsum rowmean rowmax rowmin rowsumsq rowabsmax rowprod; NULL when it is none of them. */
 tsr_ref_reduce_fn *tsr_ref_reduce(const char *name);
 /* The k largest, largest first, and their columns; of equals the first column; NaN counts as
  * the largest.  k <= n.  value and column hold k; value must not be x. */

@@ -157,6 +157,18 @@ static enum tsr_ref_with ref_with(enum tsr_isa_bc bc) {
   return to[bc];
 }
 
+/* a / scale + zero, or (a - zero) * scale. */
+static void exact_scaled(const struct rows *r, uint64_t rows, bool divides) {
+  const struct tsr_op *op = r->w->d->l->op;
+  enum tsr_ref_with with = ref_with((enum tsr_isa_bc)r->step[0].bc);
+  double zero = op->attr.zero;
+  uint64_t n = rows * r->n;
+  for (uint64_t i = 0; i < n; i++) r->y[i] = divides ? r->a[i] : r->a[i] - zero;
+  tsr_ref_broadcast(tsr_ref_binary(divides ? "div" : "mul"), r->y, r->b, with, rows, r->n,
+                    r->y);
+  for (uint64_t i = 0; divides && i < n; i++) r->y[i] += zero;
+}
+
 /* Exact results of a block of rows. */
 static void exact_rows(struct rows *r, uint64_t rows) {
   const struct tsr_op *op = r->w->d->l->op;
@@ -164,11 +176,14 @@ static void exact_rows(struct rows *r, uint64_t rows) {
   uint64_t n = r->n;
   tsr_ref_reduce_fn *reduce = tsr_ref_reduce(name);
   tsr_ref_unary_fn *unary = tsr_ref_unary(op->kind == TSR_OP_CONCAT ? "copy" : name);
+  tsr_ref_numbers_fn *numbers = tsr_ref_numbers(name);
   const struct tsr_vector_step *s = &r->step[0];
-  if (s->op == TSR_VEC_QUANTISE || s->op == TSR_VEC_DEQUANTISE)
-    name = s->op == TSR_VEC_QUANTISE ? "div" : "mul";
   if (op->kind == TSR_OP_BIAS) name = "add";
   tsr_ref_binary_fn *binary = tsr_ref_binary(name);
+  if (s->op == TSR_VEC_QUANTISE || s->op == TSR_VEC_DEQUANTISE) {
+    exact_scaled(r, rows, s->op == TSR_VEC_QUANTISE);
+    return;
+  }
   if (binary) {
     tsr_ref_broadcast(binary, r->a, r->b, ref_with((enum tsr_isa_bc)s->bc), rows, n, r->y);
     return;
@@ -178,8 +193,12 @@ static void exact_rows(struct rows *r, uint64_t rows) {
     double *y = r->y + i * n;
     if (reduce) r->y[i] = reduce(x, n);
     for (uint64_t j = 0; unary && !reduce && j < n; j++) y[j] = unary(x[j]);
+    for (uint64_t j = 0; numbers && j < n; j++)
+      y[j] = numbers(x[j], op->attr.alpha, op->attr.beta);
     switch (op->kind) {
     case TSR_OP_SOFTMAX: tsr_ref_softmax(x, n, y); break;
+    case TSR_OP_LOG_SOFTMAX: tsr_ref_log_softmax(x, n, y); break;
+    case TSR_OP_NORMALISE: tsr_ref_layernorm(x, NULL, NULL, op->attr.eps, n, y); break;
     case TSR_OP_LAYERNORM: tsr_ref_layernorm(x, r->b, r->b + n, op->attr.eps, n, y); break;
     case TSR_OP_RMSNORM: tsr_ref_rmsnorm(x, r->b, op->attr.eps, n, y); break;
     case TSR_OP_BATCHNORM: tsr_ref_batchnorm(x, r->b, r->b + n, n, y); break;
