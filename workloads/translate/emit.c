@@ -47,6 +47,48 @@ const struct tsr_array *tsri_tr_constant(const struct tsri_tr *t, size_t value) 
   return value == SIZE_MAX ? NULL : t->net->values[value].constant;
 }
 
+static enum tsr_status listed(struct tsri_tr *t, const struct tsr_net_node *n, size_t have,
+                              size_t max) {
+  return have <= max
+             ? TSR_OK
+             : tsri_tr_refuse(t, n, "expected lists of at most %zu, got %zu", max, have);
+}
+
+enum tsr_status tsri_tr_ints(struct tsri_tr *t, const struct tsr_net_node *n, const char *name,
+                             size_t i, int64_t *list, size_t max, size_t *count, bool *given) {
+  size_t have = 0, value = i == SIZE_MAX ? SIZE_MAX : tsri_tr_in(n, i);
+  const struct tsr_net_attr *a = name ? tsr_net_attr(n, name) : NULL;
+  const struct tsr_array *c = tsri_tr_constant(t, value);
+  if (!a && value != SIZE_MAX && !c)
+    return tsri_tr_refuse(t, n, "its input '%s' is known only when it runs",
+                          t->net->values[value].name);
+  if (a && a->kind == TSR_ATTR_INT) {
+    list[have++] = a->i;
+  } else if (a) {
+    enum tsr_status s = listed(t, n, a->n, max);
+    if (s) return s;
+    for (; have < a->n; have++) list[have] = a->ints[have];
+  } else if (c) {
+    enum tsr_status s = listed(t, n, (size_t)c->n, max);
+    if (s) return s;
+    for (; have < c->n; have++) list[have] = tsr_array_get_int(c, have);
+  }
+  *count = have;
+  *given = a || c;
+  return TSR_OK;
+}
+
+unsigned tsri_tr_axis(const struct tsr_net_node *n, const char *name, int64_t absent,
+                      unsigned rank) {
+  unsigned axis = 0;
+  if (!tsr_net_axis(tsr_net_attr_int(n, name, absent), rank, &axis)) return 0;
+  return axis;
+}
+
+void tsri_tr_fix(struct tsri_tr *t, size_t value, const struct tsr_array *array) {
+  t->net->values[value].constant = array;
+}
+
 enum tsr_status tsri_tr_temp(struct tsri_tr *t, const char *what, enum tsr_dtype type,
                              unsigned rank, const uint64_t *dim, size_t *out) {
   char *name = tsr_mem_printf("%s.%s", t->net->nodes[t->node].name, what);
