@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "workloads/build.h"
 #include "workloads/row_int.h"
 
 /* SRC:assumed: what frameworks take unless told otherwise. */
@@ -283,4 +284,12 @@ bool tsri_attr_read(struct tsri_reader *r, struct tsr_op *op) {
   if (used(info, TSRI_COL_WITH)) good &= read_with(r, op);
   if (takes_epilogue(info)) good &= read_epilogue(r, op);
   return good;
+}
+
+void tsr_op_kind_defaults(enum tsr_op_kind kind, struct tsr_op_attr *attr) {
+  *attr = (struct tsr_op_attr){.eps = 0};
+  for (size_t i = 0; i < sizeof eps_defaults / sizeof eps_defaults[0]; i++)
+    if (eps_defaults[i].kind == kind) attr->eps = eps_defaults[i].eps;
+  tsr_op_kind_numbers(kind, &attr->alpha, &attr->beta);
+  if (tsr_op_kind_info(kind)->b == TSR_SHAPE_WITH) attr->with = with_default(kind);
 }

@@ -37,6 +37,9 @@ const struct tsr_op *tsr_build_op(const struct tsr_build *b, size_t i);
 size_t tsr_build_find(const struct tsr_build *b, const char *name);
 /* Another name for the graph (copied). */
 enum tsr_status tsr_build_rename(struct tsr_build *b, const char *name, struct tsr_err *err);
+/* The attributes of a kind where nothing is said: eps, numbers, the way of the second operand;
+ * 0 for what has no default (heads, table, experts). */
+void tsr_op_kind_defaults(enum tsr_op_kind kind, struct tsr_op_attr *attr);
 /* Checks every operator and hands over the graph, `batch` inferences at once.  The builder is
  * gone afterwards, whatever comes of it; a graph without operators is TSR_INPUT. */
 enum tsr_status tsr_build_finish(struct tsr_build *b, uint64_t batch, struct tsr_graph **out,
