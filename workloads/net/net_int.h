@@ -43,6 +43,14 @@ struct tsri_op {
   tsri_eval_fn *eval;
 };
 const struct tsri_op *tsri_op(enum tsr_net_op op);
+enum { TSRI_ANY = 255 }; /* a high of net.def without a limit */
+/* The counts of inputs and outputs against the row; inputs that must be there are. */
+enum tsr_status tsri_check_arity(const struct tsr_net *net, const struct tsr_net_node *n,
+                                 struct tsr_err *err);
+/* `f32[1,?,3]` with a `?` where open[d] is set (open may be NULL). */
+enum { TSRI_TYPE_TEXT = 256 };
+void tsri_type_text(enum tsr_dtype type, unsigned rank, const uint64_t *dim,
+                    const char *const *open, char text[TSRI_TYPE_TEXT]);
 
 /* ---- for both kinds of function ---- */
 
@@ -98,10 +106,10 @@ void tsri_strides_to(const struct tsr_array *a, unsigned rank, const uint64_t *d
 /* Walks `rank` dimensions row-major, with up to 4 offsets; inner runs along the last dimension
  * are the caller's loop.  Usage:
  *   struct tsri_walk w;
- *   tsri_walk_init(&w, rank, dim, n, stride);   (stride[k][d])
- *   do { … w.n_inner elements from w.at[k] on in steps of w.step[k] … } while
- *   (tsri_walk_next(&w));
- * Not for empty shapes: check w.n_outer first (tsri_walk_init returns false when empty).
+ *   if (tsri_walk_init(&w, rank, dim, n, stride))     (stride[k][d])
+ *     do … w.n_inner elements from w.at[k] on in steps of w.step[k] …
+ *     while (tsri_walk_next(&w));
+ * tsri_walk_init returns false where the shape is empty: then there is nothing to walk.
  * Neighbouring dimensions that are one run for all offsets are joined. */
 enum { TSRI_WALK = 4 };
 struct tsri_walk {

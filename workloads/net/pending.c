@@ -1,0 +1,423 @@
+/* Functions of families that are still being written. */
+#include "workloads/net/net_int.h"
+
+__attribute__((weak)) enum tsr_status tsri_infer_matmul(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_matmul(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_gemm(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_gemm(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_einsum(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_einsum(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_conv(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_conv(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_conv_transpose(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_conv_transpose(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_matmul_integer(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_matmul_integer(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_conv_integer(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_conv_integer(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_qlinear_matmul(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_qlinear_matmul(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_qlinear_conv(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_qlinear_conv(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_quantize_linear(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_quantize_linear(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_dequantize_linear(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_dequantize_linear(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_dynamic_quantize_linear(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_dynamic_quantize_linear(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_lstm(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_lstm(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_gru(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_gru(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_rnn(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_rnn(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_max_pool(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_max_pool(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_average_pool(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_average_pool(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_global_pool(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_global_pool(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_reduce(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_reduce(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_arg_reduce(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_arg_reduce(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_topk(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_topk(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_cum_sum(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_cum_sum(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_softmax(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_softmax(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_batch_normalization(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_batch_normalization(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_layer_normalization(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_layer_normalization(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_rms_normalization(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_rms_normalization(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_instance_normalization(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_instance_normalization(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_group_normalization(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_group_normalization(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_unary(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_unary(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_not(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_not(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_is_nan(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_is_nan(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_is_inf(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_is_inf(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_clip(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_clip(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_cast(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_cast(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_prelu(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_prelu(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_binary(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_binary(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_variadic(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_variadic(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_compare(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_compare(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_logic(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_logic(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_where(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_where(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_reshape(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_copy(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_flatten(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_squeeze(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_unsqueeze(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_identity(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_dropout(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_dropout(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_transpose(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_transpose(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_slice(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_slice(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_split(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_split(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_concat(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_concat(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_pad(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_pad(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_expand(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_expand(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_tile(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_tile(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_depth_to_space(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_depth_to_space(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_space_to_depth(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_space_to_depth(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_trilu(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_trilu(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_resize(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_resize(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_gather(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_gather(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_gather_elements(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_gather_elements(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_gather_nd(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_gather_nd(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_one_hot(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_one_hot(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_non_zero(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_non_zero(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_shape(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_shape(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_size(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_size(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_constant(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_constant(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_constant_of_shape(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_constant_of_shape(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_range(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_range(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_infer_eye_like(struct tsri_infer *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_eval_eye_like(struct tsri_eval *c) {
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_window(const struct tsri_infer *c,
+                                                  struct tsr_net_window *out) {
+  (void)out;
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsr_net_window(const struct tsr_net *net,
+                                                     const struct tsr_net_node *n,
+                                                     struct tsr_net_window *out,
+                                                     struct tsr_err *err) {
+  (void)out;
+  return tsri_fail(net, n, err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsri_einsum(const struct tsri_infer *c,
+                                                  struct tsr_net_einsum *out) {
+  (void)out;
+  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
+}
+__attribute__((weak)) enum tsr_status tsr_net_einsum(const struct tsr_net *net,
+                                                     const struct tsr_net_node *n,
+                                                     struct tsr_net_einsum *out,
+                                                     struct tsr_err *err) {
+  (void)out;
+  return tsri_fail(net, n, err, "is not supported yet");
+}
