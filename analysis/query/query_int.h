@@ -28,6 +28,7 @@ enum tsri_cell {
   TSRI_F1, /* a small share is `<0.1`, not 0.0 */
   TSRI_F2,
   TSRI_G3,
+  TSRI_G6,
   TSRI_TIME, /* seconds, shown with a prefix */
   TSRI_BYTES
 };

@@ -47,6 +47,7 @@ static const char *cell(struct grid *g, const struct tsr_query *q, int i) {
     if (v > 0 && v < 0.05) return "<0.1";
     return tsr_arena_printf(g->arena, "%.1f", v);
   case TSRI_F2: return tsr_arena_printf(g->arena, "%.2f", v);
+  case TSRI_G6: return tsr_arena_printf(g->arena, "%.6g", v);
   case TSRI_G3: return tsr_arena_printf(g->arena, "%.3g", v);
   case TSRI_TIME: return tsr_arena_strdup(g->arena, tsr_query_amount(buf, v, 3, "s"));
   case TSRI_BYTES: return tsr_arena_strdup(g->arena, tsr_query_amount(buf, v, 3, "B"));

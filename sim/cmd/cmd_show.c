@@ -13,8 +13,8 @@
 
 enum { OPT_CSV = 256 };
 #define TABLES                                                                           \
-  "runs, layers, units, stalls, resources, counters, bandwidth, contention, kernels or " \
-  "numerics"
+  "runs, layers, units, stalls, resources, counters, bandwidth, contention, kernels, numerics, " \
+  "quality or steps"
 
 struct show_args {
   const char *what, *run;

@@ -17,7 +17,7 @@ static const struct {
      "SELECT 'view ' || column1 || ' is missing' FROM (VALUES ('v_runs'), ('v_inputs'), "
      "('v_layers'), ('v_stalls'), ('v_units'), ('v_occupancy'), ('v_kernels'), ('v_numeric'), "
      "('v_numeric_hist'), ('v_roofline'), ('v_mma_eval'), ('v_mma_eval_hist'), ('v_tenants'), "
-     "('v_resources'), ('v_counters'), ('v_bandwidth'), "
+     "('v_resources'), ('v_counters'), ('v_bandwidth'), ('v_quality'), ('v_numeric_step'), "
      "('v_contention')) "
      "WHERE column1 NOT IN (SELECT name FROM sqlite_schema WHERE type = 'view')"},
     {"at least one layer a run",

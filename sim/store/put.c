@@ -101,6 +101,7 @@ static const struct field layer_fields[] = {
     ROW(tsr_run_layer, U64, tenant),
     ROW(tsr_run_layer, U64, first_core),
     ROW(tsr_run_layer, U64, cores),
+    ROW(tsr_run_layer, U64, step),
 };
 
 static const struct field tenant_fields[] = {
@@ -119,6 +120,11 @@ static const struct field moved_fields[] = {
     ROW(tsr_run_moved, U64, start_cycles),
     ROW(tsr_run_moved, U64, cycles),
     ROW(tsr_run_moved, U64, bytes),
+};
+static const struct field quality_fields[] = {
+    ROW(tsr_run_quality, TEXT, metric),      ROW(tsr_run_quality, TEXT, tensor),
+    ROW(tsr_run_quality, REAL, value),       ROW(tsr_run_quality, U64, n),
+    ROW(tsr_run_quality, REAL, limit_value), ROW(tsr_run_quality, U64, met),
 };
 static const struct field resource_fields[] = {
     ROW(tsr_run_resource, TEXT, instance),   ROW(tsr_run_resource, TEXT, resource),
@@ -237,6 +243,7 @@ enum table_id {
   RESOURCE,
   COUNTER,
   MOVED,
+  QUALITY,
   LAYER,
   STALL,
   UNIT,
@@ -262,6 +269,7 @@ static const struct table {
     [RESOURCE] = TABLE("run_resource", "run_id", 1, resource_fields),
     [COUNTER] = TABLE("run_counter", "run_id", 1, counter_fields),
     [MOVED] = TABLE("run_moved", "run_id", 1, moved_fields),
+    [QUALITY] = TABLE("run_quality", "run_id, seq", 2, quality_fields),
     [LAYER] = TABLE("layer", "run_id, layer", 2, layer_fields),
     [STALL] = TABLE("layer_stall", "run_id, layer", 2, stall_fields),
     [UNIT] = TABLE("layer_unit", "run_id, layer", 2, unit_fields),
@@ -446,6 +454,10 @@ static enum tsr_status put_run_rows(struct put *p, const void *record, int64_t *
     status = insert(p, COUNTER, keys, &r->counters[i]);
   for (size_t i = 0; status == TSR_OK && i < r->n_moved; i++)
     status = insert(p, MOVED, keys, &r->moved[i]);
+  for (size_t i = 0; status == TSR_OK && i < r->n_quality; i++) {
+    keys[1] = i;
+    status = insert(p, QUALITY, keys, &r->quality[i]);
+  }
   return status;
 }
 

@@ -132,8 +132,18 @@ struct tsr_run_moved {
   uint64_t start_cycles, cycles, bytes;
 };
 
+/* A figure of a network's results; schema/006.sql has the metrics. */
+struct tsr_run_quality {
+  const char *metric, *tensor; /* tensor NULL: of none */
+  double value;
+  uint64_t n;         /* samples, tokens or elements */
+  double limit_value; /* NAN: none */
+  uint64_t met;       /* 0 or 1; TSR_STORE_NULL without a limit */
+};
+
 struct tsr_run_layer {
   uint64_t index;
+  uint64_t step; /* of a network that runs several times; TSR_STORE_NULL: once */
   uint64_t tenant, first_core, cores; /* whose it is and where it ran */
   const char *name, *op;
   uint64_t m, n, k, count;
@@ -191,6 +201,8 @@ struct tsr_run_record {
   const struct tsr_run_counter *counters;
   size_t n_moved;
   const struct tsr_run_moved *moved;
+  size_t n_quality;
+  const struct tsr_run_quality *quality;
 };
 
 /* Whether a run may have this name: printable UTF-8 of at most 200 bytes, not empty, no

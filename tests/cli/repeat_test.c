@@ -27,6 +27,7 @@ static const char *const queries[] = {
     "SELECT * FROM run_resource ORDER BY run_id, instance, resource",
     "SELECT * FROM run_counter ORDER BY run_id, instance, counter",
     "SELECT * FROM run_moved ORDER BY run_id, instance, start_cycles",
+    "SELECT * FROM run_quality ORDER BY run_id, seq",
 };
 
 struct input {
@@ -86,7 +87,7 @@ static void two_runs_store_the_same(void **state) {
                             "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
                             "'layer_unit', 'segment', 'numeric', 'numeric_hist', 'iota', "
                             "'mma_eval', 'mma_eval_point', 'mma_eval_hist', "
-                            "'run_tenant', 'run_resource', 'run_counter', 'run_moved')"),
+                            "'run_tenant', 'run_resource', 'run_counter', 'run_moved', 'run_quality')"),
         0);
   }
 }

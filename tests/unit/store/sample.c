@@ -124,6 +124,14 @@ static const struct tsr_run_counter counters[] = {
 static const struct tsr_run_moved moved[] = {
     {.instance = "dram", .start_cycles = 0, .cycles = 64, .bytes = 4096},
     {.instance = "dram", .start_cycles = 128, .cycles = 64, .bytes = 8192}};
+static const struct tsr_run_quality quality[] = {
+    {.metric = "top1", .value = 0.875, .n = 500, .limit_value = NAN, .met = TSR_STORE_NULL},
+    {.metric = "expect_ulp",
+     .tensor = "logits",
+     .value = 3,
+     .n = 5000,
+     .limit_value = 2,
+     .met = 0}};
 static const struct tsr_run_resource resources[] = {{.instance = "dram",
                                                      .resource = "channel0",
                                                      .bytes = 4096,
@@ -181,6 +189,8 @@ void sample_init(struct sample *s, size_t layers, size_t segments, bool vector) 
                                    .counters = counters,
                                    .n_moved = 2,
                                    .moved = moved,
+                                   .n_quality = 2,
+                                   .quality = quality,
                                    .n_inputs = 2,
                                    .inputs = inputs,
                                    .n_layers = layers,

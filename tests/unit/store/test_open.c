@@ -104,8 +104,8 @@ static const struct {
     {"folder", at_folder, {"is a folder", "expected a file"}, {"is a folder", "a file"}},
     {"newer",
      at_newer,
-     {"store schema 7 is newer than this program's 5", "newer one"},
-     {"store schema 7 is newer than this program's 5", "--db"}},
+     {"store schema 7 is newer than this program's 6", "newer one"},
+     {"store schema 7 is newer than this program's 6", "--db"}},
     {"no folder", at_missing_folder, {"no folder", "make the folder"}, {"no store", "--db"}},
     {"no name", at_no_name, {"is empty", "file name"}, {"is empty", "file name"}},
     {"device", at_device, {"no regular file", "/dev/null"}, {"no regular file", "/dev/null"}},
@@ -204,7 +204,7 @@ static void a_new_store_has_the_settings_of_a_store(void **state) {
     long long v;
   } settings[] = {
       {"PRAGMA application_id", TSR_STORE_APP_ID},
-      {"PRAGMA user_version", 5},
+      {"PRAGMA user_version", 6},
       {"PRAGMA page_size", 16384},
       {"PRAGMA synchronous", 1},
       {"PRAGMA foreign_keys", 1},
@@ -223,7 +223,7 @@ static void a_new_store_has_the_settings_of_a_store(void **state) {
       fail_msg("%s: %lld", settings[i].sql, sample_number(s, settings[i].sql));
   struct tsr_store_info info;
   assert_int_equal(tsr_store_info(s, &info, NULL), TSR_OK);
-  assert_int_equal(info.schema_version, 5);
+  assert_int_equal(info.schema_version, 6);
   assert_int_equal(info.runs, 0);
   assert_int_equal(info.page_bytes, 16384);
   assert_true(info.pages > 1);
@@ -270,10 +270,10 @@ static void an_older_store_is_brought_forward_by_a_writer_alone(void **state) {
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);
   s = NULL;
   assert_int_equal(tsri_store_open(path, TSR_STORE_READ, two, &s, &err), TSR_STORE);
-  assert_non_null(strstr(err.msg[0], "schema 5 is older than this program's 6"));
+  assert_non_null(strstr(err.msg[0], "schema 6 is older than this program's 7"));
   assert_non_null(strstr(err.msg[0], "db migrate"));
   assert_int_equal(tsri_store_open(path, TSR_STORE_WRITE, two, &s, NULL), TSR_OK);
-  assert_int_equal(sample_number(s, "PRAGMA user_version"), 6);
+  assert_int_equal(sample_number(s, "PRAGMA user_version"), 7);
   assert_int_equal(sample_number(s, "SELECT count(*) FROM run WHERE mood = 'calm'"), 1);
   assert_int_equal(sample_number(s, "PRAGMA foreign_keys"), 1);
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);
@@ -291,7 +291,7 @@ static void a_migration_that_fails_changes_nothing(void **state) {
   assert_int_equal(tsri_store_open(path, TSR_STORE_WRITE, two, &s, &err), TSR_STORE);
   assert_non_null(strstr(err.msg[0], "more.sql"));
   assert_int_equal(tsr_store_open(path, TSR_STORE_READ, &s, NULL), TSR_OK);
-  assert_int_equal(sample_number(s, "PRAGMA user_version"), 5);
+  assert_int_equal(sample_number(s, "PRAGMA user_version"), 6);
   assert_int_equal(
       sample_number(s, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'mood'"), 0);
   assert_int_equal(tsr_store_close(s, NULL), TSR_OK);
