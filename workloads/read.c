@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/io.h"
+#include "workloads/spec/spec.h"
 #include "workloads/workloads_int.h"
 
 /* Spellings that are a workload themselves, not the name of one. */
@@ -116,6 +117,13 @@ static bool is_model(const char *what) {
 }
 #endif
 
+/* A file by its ending; a built-in network by its text, that of the zoo or of a stored run. */
+static bool is_spec(const char *what, const char *text, size_t len) {
+  if (spelling_of(what)) return false;
+  if (is_path(what)) return tsr_str_ends(what, ".yaml") || tsr_str_ends(what, ".yml");
+  return tsr_spec_is(text, len);
+}
+
 enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_options *o,
                                   struct tsr_graph **out, struct tsr_err *err) {
   static const struct tsr_workload_options none = {0};
@@ -137,6 +145,11 @@ enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_op
     if (s) return s;
   }
   TSR_CHECK(text != NULL);
+  if (is_spec(what, text, len)) {
+    enum tsr_status s = tsr_spec_read(what, text, len, o->batch, out, err);
+    tsr_mem_free(owned);
+    return s;
+  }
   const char *base = what;
   size_t base_len = strlen(what);
   if (!spelling_of(what)) base_name(what, &base, &base_len);

@@ -1,4 +1,4 @@
-/* The zoo: networks that the binary carries, made by zoo/generate.c. */
+/* The zoo: networks that the binary carries, as specifications or as lists of layers. */
 #include <string.h>
 
 #include "sim/base/embed.h"
@@ -18,6 +18,11 @@ static const struct {
     {"llama2-7b-prefill-512", "Llama 2 7B, prefill of 512 tokens, logits of the last"},
     {"llama2-7b-prefill-2048", "Llama 2 7B, prefill of 2048 tokens, logits of the last"},
     {"llama2-7b-decode-2048", "Llama 2 7B, one token with 2048 in the cache"},
+    {"dlrm", "DLRM (MLPerf, Criteo Terabyte), one sample, its products"},
+    {"mixtral-8x7b-decode-2048", "Mixtral 8x7B, one token with 2048 in the cache"},
+    {"whisper-large-v3-encode",
+     "Whisper large v3, 30 s of audio, with the decoder's cross K, V"},
+    {"whisper-large-v3-decode", "Whisper large v3, one token with 448 in the cache"},
     {"transformer-block", "one layer of BERT base, 128 tokens, with softmax, norms, biases"},
     {"mlp-moe", "mixture of experts, 128 tokens, 2 of 8 experts, with router and dispatch"},
     {"dlrm-full", "DLRM, one sample, with its 26 tables (at most 100000 rows each)"},
@@ -38,7 +43,9 @@ const char *tsr_zoo_doc(size_t i) {
 
 const char *tsr_zoo_text(const char *name) {
   size_t n = strlen(name);
-  for (const struct tsr_embedded *e = tsri_zoo_files; e->name; e++)
-    if (strncmp(e->name, name, n) == 0 && strcmp(e->name + n, ".csv") == 0) return e->text;
+  for (const struct tsr_embedded *e = tsri_zoo_files; e->name; e++) {
+    bool same = strncmp(e->name, name, n) == 0;
+    if (same && (!strcmp(e->name + n, ".csv") || !strcmp(e->name + n, ".yaml"))) return e->text;
+  }
   return NULL;
 }

@@ -10,7 +10,7 @@ struct row {
   const char *layer, *op;
   unsigned m, n, k, count;
   unsigned in_c, in, out_c, kernel, stride, pad; /* square; in_c 0: no geometry */
-  unsigned table, experts;
+  unsigned experts;
   const char *eps, *epilogue, *after;
 };
 
@@ -21,7 +21,7 @@ struct sheet {
 
 static void header(struct sheet *s) {
   tsr_str_add(s->out, "model,layer,op,M,N,K,count,notes,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,"
-                      "stride_w,pad_t,pad_l,pad_b,pad_r,table,experts,eps,epilogue,after\n");
+                      "stride_w,pad_t,pad_l,pad_b,pad_r,experts,eps,epilogue,after\n");
 }
 
 static void number(struct sheet *s, unsigned v) {
@@ -36,9 +36,9 @@ static void text(struct sheet *s, const char *v, const char *end) {
 
 static void add(struct sheet *s, struct row r) {
   tsr_str_addf(s->out, "%s,%s,%s,", s->model, r.layer, r.op);
-  const unsigned v[] = {r.m,   r.n,     r.k,      r.count,  0,        r.in_c,   r.in,
-                        r.in,  r.out_c, r.kernel, r.kernel, r.stride, r.stride, r.pad,
-                        r.pad, r.pad,   r.pad,    r.table,  r.experts};
+  const unsigned v[] = {r.m,      r.n,   r.k,     r.count,  0,        r.in_c,
+                        r.in,     r.in,  r.out_c, r.kernel, r.kernel, r.stride,
+                        r.stride, r.pad, r.pad,   r.pad,    r.pad,    r.experts};
   for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) number(s, v[i]);
   text(s, r.eps, ",");
   text(s, r.epilogue, ",");
@@ -107,49 +107,6 @@ static void mlp_moe(struct sheet *s) {
   tsr_mem_free(after);
 }
 
-/* DLRM as MLPerf has it for Criteo Terabyte, with the option that hashes an index to at most
- * 100000 rows of a table, so that the tables fit a small machine (SRC:dlrm-mlperf). */
-static const unsigned dlrm_rows[] = {
-    39884406, 39043,    17289,    7420,     20263,  3,     7120, 1543, 63,
-    38532951, 2953546,  403346,   10,       2208,   11938, 155,  4,    976,
-    14,       39979771, 25641295, 39664984, 585935, 12972, 108,  36};
-enum { DLRM_TABLES = sizeof dlrm_rows / sizeof dlrm_rows[0], DLRM_MOST = 100000 };
-static const unsigned dlrm_bottom[] = {13, 512, 256, 128},
-                      dlrm_top[] = {1024, 1024, 512, 256, 1};
-
-static void dlrm_tables(struct sheet *s, unsigned width, struct tsr_str *names) {
-  for (unsigned i = 0; i < DLRM_TABLES; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "embedding.%u", i);
-    unsigned rows = dlrm_rows[i] < DLRM_MOST ? dlrm_rows[i] : DLRM_MOST;
-    add(s, (struct row){name, "embedding", 1, width, 1, .table = rows, .after = "-"});
-    tsr_str_addf(names, " %s", name);
-  }
-}
-
-static void dlrm_full(struct sheet *s) {
-  enum { WIDTH = 128, FEATURES = DLRM_TABLES + 1, PAIRS = FEATURES * (FEATURES - 1) / 2 };
-  static const char *const bottom[] = {"bot0", "bot1", "bot2"}, *const top[] = {"top0", "top1",
-                                                                                "top2", "top3",
-                                                                                "top4"};
-  for (unsigned i = 0; i < 3; i++)
-    add(s, (struct row){bottom[i], "linear", 1, dlrm_bottom[i + 1], dlrm_bottom[i], 1,
-                        .epilogue = "bias+relu", .after = i == 0 ? "-" : NULL});
-  struct tsr_str names = TSR_STR_INIT;
-  tsr_str_add(&names, "bot2");
-  dlrm_tables(s, WIDTH, &names);
-  char *after = tsr_str_take(&names);
-  s->out->failed |= after == NULL;
-  add(s, (struct row){"features", "concat", 1, FEATURES * WIDTH, .after = after});
-  tsr_mem_free(after);
-  add(s, (struct row){"interaction", "bmm", FEATURES, FEATURES, WIDTH, 1, .after = NULL});
-  add(s, (struct row){"pairs", "gather", PAIRS, 1, .table = FEATURES * FEATURES});
-  add(s, (struct row){"top_input", "concat", 1, WIDTH + PAIRS, .after = "bot2 pairs"});
-  for (unsigned i = 0, k = WIDTH + PAIRS; i < 5; k = dlrm_top[i++])
-    add(s, (struct row){top[i], "linear", 1, dlrm_top[i], k, 1,
-                        .epilogue = i == 4 ? "bias+sigmoid" : "bias+relu"});
-}
-
 /* The stem and the first block of ResNet-18, then its head (SRC:he2015). */
 static void cnn_block(struct sheet *s) {
   enum { C = 64, CLASSES = 1000 };
@@ -169,10 +126,8 @@ static void cnn_block(struct sheet *s) {
 static const struct {
   const char *name;
   void (*make)(struct sheet *s);
-} blocks[] = {{"transformer-block", transformer_block},
-              {"mlp-moe", mlp_moe},
-              {"dlrm-full", dlrm_full},
-              {"cnn-block", cnn_block}};
+} blocks[] = {
+    {"transformer-block", transformer_block}, {"mlp-moe", mlp_moe}, {"cnn-block", cnn_block}};
 
 size_t tsri_zoo_block_count(void) {
   return sizeof blocks / sizeof blocks[0];

@@ -1,4 +1,4 @@
-/* The hyper-parameters of the zoo, and the rows that follow from them. */
+/* The hyper-parameters of the zoo's convolutional networks, and the rows that follow. */
 #include "workloads/zoo/generate.h"
 
 #include <string.h>
@@ -10,25 +10,20 @@
 struct sheet {
   struct tsr_str *out;
   const char *model;
-  bool geometry; /* the columns of a convolution's geometry are there */
 };
 
 static void header(struct sheet *s) {
-  tsr_str_add(s->out, "model,layer,op,M,N,K,count,notes,");
-  if (s->geometry)
-    tsr_str_add(s->out, "batch,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,stride_w,"
-                        "pad_t,pad_l,pad_b,pad_r,dil_h,dil_w,groups,");
-  tsr_str_add(s->out, "after\n");
+  tsr_str_add(s->out, "model,layer,op,M,N,K,count,notes,batch,in_c,in_h,in_w,out_c,k_h,k_w,"
+                      "stride_h,stride_w,pad_t,pad_l,pad_b,pad_r,dil_h,dil_w,groups,after\n");
 }
 
-/* `after`: empty for the row before, `-` for the network's input. */
-static void matmul(struct sheet *s, const char *layer, const char *op, unsigned m, unsigned n,
-                   unsigned k, unsigned count, const char *after) {
-  tsr_str_addf(s->out, "%s,%s,%s,%u,%u,%u,%u,,%s%s\n", s->model, layer, op, m, n, k, count,
-               s->geometry ? ",,,,,,,,,,,,,,,," : "", after);
+/* On one row, behind the row before. */
+static void matmul(struct sheet *s, const char *layer, unsigned n, unsigned k) {
+  tsr_str_addf(s->out, "%s,%s,linear,1,%u,%u,1,,,,,,,,,,,,,,,,,,\n", s->model, layer, n, k);
 }
 
-/* A square convolution with the same padding on all sides; its output size. */
+/* A square convolution with the same padding on all sides; its output size.  `after`: empty for
+ * the row before, `-` for the network's input. */
 struct conv {
   unsigned in_c, in, out_c, kernel, stride, pad, groups;
 };
@@ -123,7 +118,7 @@ static void resnet50(struct sheet *s) {
       size = bottleneck(s, block.s, width, in_c, size, i == 0 && stage > 0 ? 2 : 1, &input);
       in_c = width * RESNET_EXPANSION;
     }
-  matmul(s, "fc", "linear", 1, RESNET_CLASSES, in_c, 1, "");
+  matmul(s, "fc", RESNET_CLASSES, in_c);
 }
 
 /* MobileNetV2 1.0: expansion, channels, repeats, stride of the first
@@ -165,127 +160,27 @@ static void mobilenetv2(struct sheet *s) {
     }
   struct name last = name_of("features.", at, "");
   conv(s, last.s, (struct conv){in_c, size, MOBILENET_LAST, 1, 1, 0, 1}, "");
-  matmul(s, "classifier", "linear", 1, MOBILENET_CLASSES, MOBILENET_LAST, 1, "");
+  matmul(s, "classifier", MOBILENET_CLASSES, MOBILENET_LAST);
 }
 
-/* What stands around the layers of a transformer, and how its layers are cut. */
-enum family { BERT, VIT, GPT, LLAMA };
-
-/* Projections of a layer by family: fused or not, and their names. */
-static const struct {
-  bool split_qkv, gated;
-  const char *o, *up, *down;
-} families[] = {
-    [BERT] = {true, false, ".attn_out", ".ffn1", ".ffn2"},
-    [VIT] = {false, false, ".attn_out", ".ffn1", ".ffn2"},
-    [GPT] = {false, false, ".o_proj", ".ffn1", ".ffn2"},
-    [LLAMA] = {false, true, ".o_proj", ".gate_up", ".down"},
-};
-
-/* tokens: rows of the activations; context: keys attended to. */
-struct transformer {
-  const char *name;
-  enum family family;
-  unsigned layers, d, heads, kv_heads, head_dim, ff, tokens, context, classes;
-};
-
-static const struct transformer transformers[] = {
-    /* SRC:bert-config */
-    {"bert-base-s128", BERT, 12, 768, 12, 12, 64, 3072, 128, 128, 0},
-    {"bert-base-s384", BERT, 12, 768, 12, 12, 64, 3072, 384, 384, 0},
-    /* SRC:torchvision-vit: 196 patches and the class token */
-    {"vit-b16", VIT, 12, 768, 12, 12, 64, 3072, 197, 197, 1000},
-    /* SRC:gpt2-hparams */
-    {"gpt2-prefill-1024", GPT, 12, 768, 12, 12, 64, 3072, 1024, 1024, 50257},
-    /* SRC:llama2-config */
-    {"llama2-7b-prefill-512", LLAMA, 32, 4096, 32, 32, 128, 11008, 512, 512, 32000},
-    {"llama2-7b-prefill-2048", LLAMA, 32, 4096, 32, 32, 128, 11008, 2048, 2048, 32000},
-    {"llama2-7b-decode-2048", LLAMA, 32, 4096, 32, 32, 128, 11008, 1, 2048, 32000},
-};
-
-/* Queries, keys and values of a layer; names of what attention reads. */
-static void projections(struct sheet *s, const struct transformer *t, unsigned i,
-                        const char *input, struct name *qk, struct name *v) {
-  unsigned kv = t->kv_heads * t->head_dim, q = t->heads * t->head_dim;
-  if (!families[t->family].split_qkv) {
-    *qk = name_of("layers.", i, ".qkv");
-    *v = *qk;
-    matmul(s, qk->s, "linear", t->tokens, q + 2 * kv, t->d, 1, input);
-    return;
-  }
-  struct name qn = name_of("layers.", i, ".q_proj"), kn = name_of("layers.", i, ".k_proj");
-  *v = name_of("layers.", i, ".v_proj");
-  matmul(s, qn.s, "linear", t->tokens, q, t->d, 1, input);
-  matmul(s, kn.s, "linear", t->tokens, kv, t->d, 1, input);
-  matmul(s, v->s, "linear", t->tokens, kv, t->d, 1, input);
-  *qk = both(qn.s, kn.s);
-}
-
-/* One layer.  The sums of the residual stream are part of the output projection
- * and of the second half of the feed-forward. */
-static void layer(struct sheet *s, const struct transformer *t, unsigned i,
-                  struct name *input) {
-  unsigned q = t->heads * t->head_dim, up = families[t->family].gated ? 2 * t->ff : t->ff;
-  bool first = strcmp(input->s, "-") == 0;
-  struct name qk, v;
-  projections(s, t, i, input->s, &qk, &v);
-  struct name score = name_of("layers.", i, ".attn_qk"),
-              mix = name_of("layers.", i, ".attn_pv");
-  matmul(s, score.s, "attn_qk", t->tokens, t->context, t->head_dim, t->heads, qk.s);
-  struct name after = both(score.s, v.s);
-  matmul(s, mix.s, "attn_pv", t->tokens, t->head_dim, t->context, t->heads, after.s);
-  struct name o = name_of("layers.", i, families[t->family].o);
-  after = both(mix.s, input->s);
-  matmul(s, o.s, "linear", t->tokens, t->d, q, 1, first ? "" : after.s);
-  struct name wide = name_of("layers.", i, families[t->family].up);
-  matmul(s, wide.s, "linear", t->tokens, up, t->d, 1, "");
-  struct name down = name_of("layers.", i, families[t->family].down);
-  after = both(wide.s, o.s);
-  matmul(s, down.s, "linear", t->tokens, t->d, t->ff, 1, after.s);
-  *input = down;
-}
-
-enum { VIT_PATCH = 16 };
-
-static void transformer(struct sheet *s, const struct transformer *t) {
-  s->geometry = t->family == VIT;
-  header(s);
-  struct name input = both("-", "");
-  if (t->family == VIT) {
-    conv(s, "patch_embed", (struct conv){3, 224, t->d, VIT_PATCH, VIT_PATCH, 0, 1}, "-");
-    input = both("patch_embed", "");
-  }
-  for (unsigned i = 0; i < t->layers; i++) layer(s, t, i, &input);
-  /* All read one token: [CLS], the class token, the last one. */
-  if (t->family == BERT)
-    matmul(s, "pooler", "linear", 1, t->d, t->d, 1, "");
-  else
-    matmul(s, t->family == VIT ? "head" : "lm_head", "linear", 1, t->classes, t->d, 1, "");
-}
-
-enum { NETS = 2, TRANSFORMERS = sizeof transformers / sizeof transformers[0] };
+enum { NETS = 2 };
 static const struct {
   const char *name;
   void (*make)(struct sheet *s);
 } nets[NETS] = {{"resnet50", resnet50}, {"mobilenetv2", mobilenetv2}};
 
-enum { LISTS = NETS + TRANSFORMERS };
-
 size_t tsri_zoo_make_count(void) {
-  return LISTS + tsri_zoo_block_count();
+  return NETS + tsri_zoo_block_count();
 }
 
 const char *tsri_zoo_make_name(size_t i) {
-  if (i >= LISTS) return tsri_zoo_block_name(i - LISTS);
-  return i < NETS ? nets[i].name : transformers[i - NETS].name;
+  return i < NETS ? nets[i].name : tsri_zoo_block_name(i - NETS);
 }
 
 void tsri_zoo_make_text(size_t i, struct tsr_str *out) {
-  struct sheet s = {out, tsri_zoo_make_name(i), true};
-  if (i >= LISTS)
-    tsri_zoo_block_text(i - LISTS, out);
-  else if (i < NETS)
-    nets[i].make(&s);
+  struct sheet s = {out, tsri_zoo_make_name(i)};
+  if (i >= NETS)
+    tsri_zoo_block_text(i - NETS, out);
   else
-    transformer(&s, &transformers[i - NETS]);
+    nets[i].make(&s);
 }

@@ -1,6 +1,6 @@
-/* Makes the texts of the zoo from the hyper-parameters of the networks.
+/* Makes the layer lists of the zoo: what no specification says.
  *
- * The files beside this one are its output, committed; a test makes them again
+ * The CSV files beside this one are its output, committed; a test makes them again
  * and compares byte for byte. */
 #ifndef TSR_WORKLOADS_ZOO_GENERATE_H
 #define TSR_WORKLOADS_ZOO_GENERATE_H
