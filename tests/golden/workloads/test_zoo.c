@@ -240,9 +240,10 @@ static const struct {
     {"gpt2_124m_decode_1024_b1",
      "version: 1\nkind: decoder\noperators: products\nlayers: 12\nhidden: 768\nheads: 12\n"
      "ffn: 3072\nqkv: fused\nvocab: 50257\nphase: decode\ncontext: 1024\n"},
+    /* two logits for each token, where an answer starts and ends */
     {"bert_large_s384_b1",
      "version: 1\nkind: encoder\noperators: products\nlayers: 24\nhidden: 1024\nheads: 16\n"
-     "ffn: 4096\nsequence: 384\npooler: true\n"},
+     "ffn: 4096\nsequence: 384\nvocab: 2\nlogits: all\n"},
     {"whisper_base_encode_b1", WHISPER_BASE "phase: encode\n"},
     {"whisper_base_decode_b1", WHISPER_BASE "phase: decode\ncontext: 448\nvocab: 51865\n"},
 };
