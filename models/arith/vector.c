@@ -137,7 +137,9 @@ static double ratio(double x, double y) {
 }
 static double divide(struct run *r, double x, double y) {
   double q = whole_or(r, x, y, ratio);
-  return r->integers ? trunc(q) : fl(r, q);
+  if (!r->integers) return fl(r, q);
+  if (trunc(q) != q) r->ev |= TSR_EVENT_INEXACT;
+  return trunc(q);
 }
 static double remainder_of_a(struct run *r, double x, double y) {
   return fl(r, whole_or(r, x, y, fmod));

@@ -31,7 +31,48 @@ static long double ref_rsqrt(long double x) {
   return 1 / sqrtl(x);
 }
 
-enum { EXP, LOG, TANH, ERF, SIGMOID, GELU, GELU_TANH, SILU, RSQRT };
+static long double ref_softplus(long double x) {
+  return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
+static double elu(double x) {
+  return x < 0 ? tsri_fn_expm1_below_0(x) : x;
+}
+static long double ref_elu(long double x) {
+  return x < 0 ? expm1l(x) : x;
+}
+/* Powers of two bases, or with two exponents. */
+static double pow_of_pi(double x) {
+  bool exact;
+  return tsri_fn_pow(3.1415926535897932, x, &exact);
+}
+static long double ref_pow_of_pi(long double x) {
+  return powl(3.1415926535897932, x);
+}
+static double pow_ten(double x) {
+  bool exact;
+  return tsri_fn_pow(fabs(x), 10.3, &exact);
+}
+static long double ref_pow_ten(long double x) {
+  return powl(fabsl(x), 10.3);
+}
+
+enum {
+  EXP,
+  LOG,
+  TANH,
+  ERF,
+  SIGMOID,
+  GELU,
+  GELU_TANH,
+  SILU,
+  RSQRT,
+  SOFTPLUS,
+  SIN,
+  COS,
+  ELU,
+  POW_OF_PI,
+  POW_TEN
+};
 /* The bound of the relative error of a double result, in 2^-53, over fp32 operands and
  * over fp64 ones in [-range, range] (the table of models/arith/README.md). */
 static const struct {
@@ -49,6 +90,12 @@ static const struct {
     [GELU_TANH] = {"gelu_tanh", tsri_fn_gelu_tanh, ref_gelu_tanh, 400, 3000, 20},
     [SILU] = {"silu", tsri_fn_silu, ref_silu, 4.5, 4.5, 700},
     [RSQRT] = {"rsqrt", tsri_fn_rsqrt, ref_rsqrt, 2, 2, 1e6},
+    [SOFTPLUS] = {"softplus", tsri_fn_softplus, ref_softplus, 6, 6, 700},
+    [SIN] = {"sin", tsri_fn_sin, sinl, 1.5, 1.5, 1e6},
+    [COS] = {"cos", tsri_fn_cos, cosl, 1.5, 1.5, 1e6},
+    [ELU] = {"elu", elu, ref_elu, 3, 3, 30},
+    [POW_OF_PI] = {"pi^x", pow_of_pi, ref_pow_of_pi, 2, 2, 600},
+    [POW_TEN] = {"x^10.3", pow_ten, ref_pow_ten, 2, 2, 1e6},
 };
 
 static float as_float(uint32_t bits) {
@@ -185,7 +232,29 @@ static void hard_cases_round_correctly(void **state) {
       {RSQRT, 0x3b09f038, 0x41ae6055},     {RSQRT, 0x3fba2a39, 0x3f54460c},
       {RSQRT, 0x37ed3230, 0x433c0ec9},     {RSQRT, 0x3f8a5c86, 0x3f763a5e},
       {RSQRT, 0x00000001, 0x64b504f3},     {RSQRT, 0x7f7fffff, 0x1f800000},
-      {RSQRT, 0x40000000, 0x3f3504f3},
+      {RSQRT, 0x40000000, 0x3f3504f3},     {SIN, 0x482ffd00, 0xbf3b47bb},
+      {SIN, 0x40b8cc7f, 0xbef926ed},       {SIN, 0x48045745, 0x3f790f63},
+      {SIN, 0xc80fd46a, 0x3f1b249f},       {SIN, 0x481fd7e9, 0x3eeb9f3e},
+      {SIN, 0x7f7fffff, 0xbf0599b3},       {SIN, 0x49c90fdb, 0x3d3bac5b},
+      {SIN, 0x3f490fdb, 0x3f3504f3},       {SIN, 0x40490fdb, 0xb3bbbd2e},
+      {SIN, 0x00000001, 0x00000001},       {COS, 0x4144578c, 0x3f74f10b},
+      {COS, 0xc70f1dbe, 0x3f6209cd},       {COS, 0x4195630a, 0x3f7c0955},
+      {COS, 0x47c1ff8a, 0xbf4abd1a},       {COS, 0xc80ae7ad, 0x3f7fbb19},
+      {COS, 0x7f7fffff, 0x3f5a5f96},       {COS, 0x3fc90fdb, 0xb33bbd2e},
+      {COS, 0x39800000, 0x3f800000},       {COS, 0xff000000, 0x3f482b8f},
+      {SOFTPLUS, 0xc1675926, 0x350d0379},  {SOFTPLUS, 0x4080d182, 0x40816279},
+      {SOFTPLUS, 0x3f9f50da, 0x3fbfb727},  {SOFTPLUS, 0x3f9f2cb1, 0x3fbf9b15},
+      {SOFTPLUS, 0x40d01cdd, 0x40d02921},  {SOFTPLUS, 0xc2c80000, 0x0000001b},
+      {SOFTPLUS, 0x41200000, 0x41200030},  {ELU, 0xbd911950, 0xbd8c13fe},
+      {ELU, 0xc1510e56, 0xbf7fffdd},       {ELU, 0xc18aa112, 0xbf7fffff},
+      {ELU, 0xc1509c8c, 0xbf7fffdb},       {ELU, 0xc14fc20c, 0xbf7fffda},
+      {ELU, 0xb3800000, 0xb3800000},       {ELU, 0xc1800000, 0xbf7ffffe},
+      {POW_OF_PI, 0x40d916bc, 0x45136b98}, {POW_OF_PI, 0xc18763ad, 0x31849241},
+      {POW_OF_PI, 0x412cfb2c, 0x48677f75}, {POW_OF_PI, 0x41072ec1, 0x4677dac1},
+      {POW_OF_PI, 0x4068b04a, 0x42806514}, {POW_OF_PI, 0x42980000, 0x7e36bf4b},
+      {POW_TEN, 0x438bcc03, 0x695163ae},   {POW_TEN, 0x4340e5ed, 0x6692785f},
+      {POW_TEN, 0x420ded4c, 0x5a031ed0},   {POW_TEN, 0x441b3862, 0x6f3d62a8},
+      {POW_TEN, 0x41432d4c, 0x520fe7da},   {POW_TEN, 0x3f800001, 0x3f80000a},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     uint32_t got = as_bits((float)fns[rows[i].fn].fn(as_float(rows[i].x)));
@@ -238,6 +307,18 @@ static void limits_and_signs(void **state) {
       {RSQRT, 0, INFINITY},
       {RSQRT, -1, NAN},
       {RSQRT, 4, 0.5},
+      {SOFTPLUS, -INFINITY, 0},
+      {SOFTPLUS, INFINITY, INFINITY},
+      {SIN, -0.0, -0.0},
+      {SIN, INFINITY, NAN},
+      {SIN, 0x1.921fb54442d18p+0, 1},
+      {SIN, 0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53},
+      /* the double that is nearest to a multiple of pi/2 */
+      {COS, 0x1.6ac5b262ca1ffp+849, -0x1.14ae72e6ba22fp-61},
+      {COS, -INFINITY, NAN},
+      {COS, 0x1p-1074, 1},
+      {ELU, -INFINITY, -1},
+      {ELU, -0x1p-1074, -0x1p-1074},
   };
   for (size_t i = 0; i < LEN(rows); i++) {
     double got = fns[rows[i].fn].fn(rows[i].x), y = rows[i].y;
@@ -245,6 +326,54 @@ static void limits_and_signs(void **state) {
     if (!ok) fail_msg("%s(%.17g) = %a, not %a", fns[rows[i].fn].name, rows[i].x, got, y);
   }
   for (size_t i = 0; i < LEN(fns); i++) assert_true(isnan(fns[i].fn(NAN)));
+}
+
+static void powers_have_the_special_cases_of_ieee_754(void **state) {
+  (void)state;
+  static const struct {
+    double x, y, v;
+    bool exact;
+  } rows[] = {
+      {NAN, 0, 1, true},
+      {1, NAN, 1, true},
+      {NAN, 1, NAN, true},
+      {2, NAN, NAN, true},
+      {-1, INFINITY, 1, true},
+      {-1, -INFINITY, 1, true},
+      {0.5, INFINITY, 0, true},
+      {-0.5, -INFINITY, INFINITY, true},
+      {2, INFINITY, INFINITY, true},
+      {-2, -INFINITY, 0, true},
+      {0, 3, 0, true},
+      {-0.0, 3, -0.0, true},
+      {-0.0, 2, 0, true},
+      {-0.0, 2.5, 0, true},
+      {0, -3, INFINITY, true},
+      {-0.0, -3, -INFINITY, true},
+      {-0.0, -2, INFINITY, true},
+      {INFINITY, -1, 0, true},
+      {-INFINITY, -1, -0.0, true},
+      {-INFINITY, 3, -INFINITY, true},
+      {-INFINITY, 0.5, INFINITY, true},
+      {-1, 0.5, NAN, true},
+      {-8, 3, -512, true},
+      {-1, 0x1p60, 1, true},
+      {-1, 0x1.fffffffffffffp52, -1, true},
+      {9, 1.5, 27, true},
+      {0x1p-1074, 0.5, 0x1p-537, true},
+      {3, 33, 5559060566555523.0, true},
+      {2, 1024, INFINITY, false},
+      {2, -1075, 0, false},
+      {10, -400, 0, false},
+      {7, -1, 0x1.2492492492492p-3, false},
+  };
+  for (size_t i = 0; i < LEN(rows); i++) {
+    bool exact, ok;
+    double got = tsri_fn_pow(rows[i].x, rows[i].y, &exact), v = rows[i].v;
+    ok = isnan(v) ? isnan(got) : got == v && !signbit(got) == !signbit(v);
+    if (!ok || exact != rows[i].exact)
+      fail_msg("pow(%a, %a) = %a%s", rows[i].x, rows[i].y, got, exact ? "" : ", rounded");
+  }
 }
 
 /* func_test all: many more fp32 operands. */
@@ -256,6 +385,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(fp64_operands_are_within_the_table),
       cmocka_unit_test(hard_cases_round_correctly),
       cmocka_unit_test(limits_and_signs),
+      cmocka_unit_test(powers_have_the_special_cases_of_ieee_754),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,17 +80,44 @@ static float ref_map(enum tsr_vec_op op, float x, float y, float imm) {
     t = x * t;
     return t / 6;
   case TSR_VEC_HARDSIGMOID: t = x / 6; return fmin_nan(fmax_nan(t + 0.5f, 0), 1);
+  case TSR_VEC_SOFTPLUS:
+    return (float)(x > 0 ? x + log1pl(expl(-(long double)x)) : log1pl(expl(x)));
+  case TSR_VEC_SOFTSIGN: t = 1 + fabsf(x); return x / t;
+  case TSR_VEC_SIN: return (float)sinl(x);
+  case TSR_VEC_COS: return (float)cosl(x);
+  case TSR_VEC_FLOOR: return floorf(x);
+  case TSR_VEC_CEIL: return ceilf(x);
+  case TSR_VEC_ROUND: return rintf(x);
+  case TSR_VEC_SIGN: return isnan(x) || x == 0 ? x : copysignf(1, x);
+  case TSR_VEC_NOT: return x == 0;
   case TSR_VEC_ADDI: return x + imm;
   case TSR_VEC_MULI: return x * imm;
   case TSR_VEC_MAXI: return fmax_nan(x, imm);
   case TSR_VEC_MINI: return fmin_nan(x, imm);
   case TSR_VEC_LEAKYRELU: return x > 0 ? x : x * imm;
+  case TSR_VEC_ELU:
+    if (!(x < 0)) return x;
+    t = (float)expm1l(x);
+    return t * imm;
   case TSR_VEC_ADD: return x + y;
   case TSR_VEC_SUB: return x - y;
   case TSR_VEC_MUL: return x * y;
   case TSR_VEC_DIV: return x / y;
   case TSR_VEC_MAX: return fmax_nan(x, y);
   case TSR_VEC_MIN: return fmin_nan(x, y);
+  case TSR_VEC_LESS: return isless(x, y);
+  case TSR_VEC_LESS_EQUAL: return islessequal(x, y);
+  case TSR_VEC_GREATER: return isgreater(x, y);
+  case TSR_VEC_GREATER_EQUAL: return isgreaterequal(x, y);
+  case TSR_VEC_EQUAL: return x == y;
+  case TSR_VEC_KEEP: return y == 0 ? 0 : x;
+  case TSR_VEC_POW: return (float)powl(x, y);
+  case TSR_VEC_FMOD: return fmodf(x, y);
+  case TSR_VEC_MOD:
+    t = fmodf(x, y);
+    if (t == 0) return copysignf(0, y);
+    return !signbit(t) == !signbit(y) ? t : t + y;
+  case TSR_VEC_PRELU: return x > 0 ? x : x * y;
   case TSR_VEC_SUBEXP: t = x - y; return (float)expl(t);
   case TSR_VEC_DEQUANTISE: t = x - imm; return t * y;
   case TSR_VEC_QUANTISE: t = x / y; return t + imm; /* d a float */
@@ -104,6 +131,7 @@ static float ref_fold(enum tsr_vec_op op, float s, float x) {
   case TSR_VEC_ROWABSMAX:
   case TSR_VEC_POOLMAX: return fmax_nan(s, x);
   case TSR_VEC_ROWMIN: return fmin_nan(s, x);
+  case TSR_VEC_ROWPROD: return s * x;
   default: return s + x;
   }
 }
@@ -562,8 +590,9 @@ static void nothing_to_reduce_gives_the_neutral_element(void **state) {
   static const struct {
     const char *op;
     float d;
-  } rows[] = {{"rowsum", 0},   {"rowmax", -INFINITY}, {"rowmin", INFINITY},  {"rowabsmax", 0},
-              {"rowsumsq", 0}, {"rowmean", 0},        {"poolmax", -INFINITY}};
+  } rows[] = {{"rowsum", 0},    {"rowmax", -INFINITY}, {"rowmin", INFINITY},
+              {"rowabsmax", 0}, {"rowsumsq", 0},       {"rowprod", 1},
+              {"rowmean", 0},   {"poolmax", -INFINITY}};
   for (size_t i = 0; i < LEN(rows); i++) {
     float d = 7, a = 1;
     int op = tsr_vec_find(rows[i].op);
@@ -631,7 +660,27 @@ static const struct one ones[] = {
     {"mul", "int32", "int32", "int32", 123456789, 987654321, 0, 1, 2147483647, OV | IX | SAT},
     {"square", "int32", "fp32", "int32", -2147483647, 0, 0, 0, 1, OV | IX},
     {"neg", "int8", "fp32", "int8", -128, 0, 0, 1, 127, OV | IX | SAT},
-    {"div", "int32", "int32", "int32", 7, 2, 0, 1, 4, IX},
+    {"div", "int32", "int32", "int32", 7, 2, 0, 1, 3, IX},
+    {"div", "int32", "int32", "int32", -7, 2, 0, 1, -3, IX},
+    {"div", "int32", "int32", "int32", 2147483647, -1, 0, 0, -2147483647, 0},
+    {"div", "int32", "int32", "int32", -2147483648.0, -1, 0, 1, 2147483647, OV | IX | SAT},
+    {"div", "int32", "int32", "int32", 5, 0, 0, 1, 0, INV},
+    {"div", "uint8", "uint8", "uint8", 255, 16, 0, 0, 15, IX},
+    {"mod", "int32", "int32", "int32", -7, 3, 0, 0, 2, 0},
+    {"mod", "int32", "int32", "int32", 7, -3, 0, 0, -2, 0},
+    {"mod", "int32", "int32", "int32", 2147483647, 65536, 0, 0, 65535, 0},
+    {"mod", "int32", "int32", "int32", 5, 0, 0, 0, 0, INV},
+    {"fmod", "int32", "int32", "int32", -7, 3, 0, 0, -1, 0},
+    {"fmod", "int8", "int8", "int8", -128, -1, 0, 0, 0, 0},
+    {"less", "int32", "int32", "int32", 16777216, 16777217, 0, 0, 1, 0},
+    {"equal", "int32", "int32", "int8", 16777216, 16777217, 0, 0, 0, 0},
+    {"greater_equal", "uint8", "uint8", "uint8", 255, 255, 0, 0, 1, 0},
+    {"keep", "int32", "int32", "int32", 16777217, 5, 0, 0, 16777217, 0},
+    {"sign", "int8", "fp32", "int8", -128, 0, 0, 0, -1, 0},
+    {"not", "int32", "fp32", "int32", 0, 0, 0, 0, 1, 0},
+    {"not", "int32", "fp32", "int32", -9, 0, 0, 0, 0, 0},
+    {"maxi", "int32", "fp32", "int32", 16777217, 0, 4, 0, 16777217, 0},
+    {"pow", "int32", "int32", "int32", -3, 5, 0, 0, -243, 0},
     /* copies */
     {"copy", "int32", "fp32", "int8", 300, 0, 0, 0, 44, OV | IX},
     {"copy", "int32", "fp32", "int8", 300, 0, 0, 1, 127, OV | IX | SAT},
@@ -692,6 +741,72 @@ static const struct one ones[] = {
     {"leakyrelu", "fp32", "fp32", "fp32", -2, 0, 0.25f, 0, -0.5, 0},
     {"hardswish", "fp32", "fp32", "fp32", -4, 0, 0, 0, -0.0, 0},
     {"hardsigmoid", "fp32", "fp32", "fp32", 3, 0, 0, 0, 1, 0},
+    /* comparisons: a NaN compares with nothing */
+    {"less", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, 0, 0},
+    {"less_equal", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, 1, 0},
+    {"less_equal", "fp32", "fp32", "fp32", NA, 0, 0, 0, 0, 0},
+    {"greater_equal", "fp32", "fp32", "fp32", 1, NA, 0, 0, 0, 0},
+    {"equal", "fp32", "fp32", "fp32", NA, NA, 0, 0, 0, 0},
+    {"greater", "fp32", "fp32", "fp32", INF, 1, 0, 0, 1, 0},
+    /* kept or not, whatever it is */
+    {"keep", "fp32", "fp32", "fp32", NA, 0, 0, 0, 0, 0},
+    {"keep", "fp32", "fp32", "fp32", -INF, -0.0, 0, 0, 0, 0},
+    {"keep", "fp32", "fp32", "fp32", -2, NA, 0, 0, -2, 0},
+    {"keep", "fp32", "fp32", "fp32", -0.0, 1, 0, 0, -0.0, 0},
+    /* whole numbers */
+    {"floor", "fp32", "fp32", "fp32", -0.5, 0, 0, 0, -1, 0},
+    {"ceil", "fp32", "fp32", "fp32", -0.5, 0, 0, 0, -0.0, 0},
+    {"round", "fp32", "fp32", "fp32", 2.5, 0, 0, 0, 2, 0},
+    {"round", "fp32", "fp32", "fp32", -1.5, 0, 0, 0, -2, 0},
+    {"round", "fp32", "fp32", "fp32", 0x1.fffffep-2, 0, 0, 0, 0, 0},
+    {"floor", "fp32", "fp32", "fp32", -INF, 0, 0, 0, -INF, 0},
+    {"sign", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, -0.0, 0},
+    {"sign", "fp32", "fp32", "fp32", NA, 0, 0, 0, NA, 0},
+    {"not", "fp32", "fp32", "fp32", NA, 0, 0, 0, 0, 0},
+    {"not", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, 1, 0},
+    /* remainders */
+    {"mod", "fp32", "fp32", "fp32", -1, 3, 0, 0, 2, 0},
+    {"mod", "fp32", "fp32", "fp32", -3, 3, 0, 0, 0, 0},
+    {"mod", "fp32", "fp32", "fp32", 3, -3, 0, 0, -0.0, 0},
+    {"mod", "fp32", "fp32", "fp32", -1, INF, 0, 0, INF, 0},
+    {"mod", "fp32", "fp32", "fp32", -0x1p-30, 1, 0, 0, 1, IX},
+    {"fmod", "fp32", "fp32", "fp32", 0x1p127, 3, 0, 0, 2, 0},
+    {"fmod", "fp32", "fp32", "fp32", -1, INF, 0, 0, -1, 0},
+    {"fmod", "fp32", "fp32", "fp32", 1, 0, 0, 0, NA, INV},
+    {"fmod", "fp32", "fp32", "fp32", INF, 2, 0, 0, NA, INV},
+    /* powers */
+    {"pow", "fp32", "fp32", "fp32", 3, 15, 0, 0, 14348907, 0},
+    {"pow", "fp32", "fp32", "fp32", 3, 16, 0, 0, 43046720, IX},
+    {"pow", "fp32", "fp32", "fp32", 0.25, -1.5, 0, 0, 8, 0},
+    {"pow", "fp32", "fp32", "fp32", -2, 3, 0, 0, -8, 0},
+    {"pow", "fp32", "fp32", "fp32", -8, 1 / 3.0, 0, 0, NA, INV},
+    {"pow", "fp32", "fp32", "fp32", NA, 0, 0, 0, 1, 0},
+    {"pow", "fp32", "fp32", "fp32", 1, NA, 0, 0, 1, 0},
+    {"pow", "fp32", "fp32", "fp32", -1, INF, 0, 0, 1, 0},
+    {"pow", "fp32", "fp32", "fp32", 0.5, -INF, 0, 0, INF, 0},
+    {"pow", "fp32", "fp32", "fp32", -0.0, -3, 0, 0, -INF, 0},
+    {"pow", "fp32", "fp32", "fp32", -0.0, 3, 0, 0, -0.0, 0},
+    {"pow", "fp32", "fp32", "fp32", -INF, 3, 0, 0, -INF, 0},
+    {"pow", "fp32", "fp32", "fp32", -INF, -2, 0, 0, 0, 0},
+    {"pow", "fp32", "fp32", "fp32", 10, 39, 0, 0, INF, OV | IX},
+    {"pow", "fp32", "fp32", "fp32", 3, -1000, 0, 0, 0, UN | IX},
+    {"pow", "fp32", "fp32", "fp32", 2, -149, 0, 0, 0x1p-149, SUB},
+    /* the other functions */
+    {"sin", "fp32", "fp32", "fp32", -0.0, 0, 0, 0, -0.0, 0},
+    {"sin", "fp32", "fp32", "fp32", INF, 0, 0, 0, NA, INV},
+    {"cos", "fp32", "fp32", "fp32", 0, 0, 0, 0, 1, 0},
+    {"cos", "fp32", "fp32", "fp32", 0x1p-20, 0, 0, 0, 1, IX},
+    {"softplus", "fp32", "fp32", "fp32", -INF, 0, 0, 0, 0, 0},
+    {"softplus", "fp32", "fp32", "fp32", INF, 0, 0, 0, INF, 0},
+    {"softplus", "fp32", "fp32", "fp32", 100, 0, 0, 0, 100, IX},
+    {"softplus", "fp32", "fp32", "fp32", -200, 0, 0, 0, 0, UN | IX},
+    {"softsign", "fp32", "fp32", "fp32", -3, 0, 0, 0, -0.75, 0},
+    {"elu", "fp32", "fp32", "fp32", -INF, 0, 2, 0, -2, 0},
+    {"elu", "fp32", "fp32", "fp32", -0.0, 0, 2, 0, -0.0, 0},
+    {"elu", "fp32", "fp32", "fp32", -0x1p-60, 0, 2, 0, -0x1p-59, IX},
+    {"elu", "fp32", "fp32", "fp32", NA, 0, 2, 0, NA, 0},
+    {"prelu", "fp32", "fp32", "fp32", -2, 0.25, 0, 0, -0.5, 0},
+    {"prelu", "fp32", "fp32", "fp32", 2, NA, 0, 0, 2, 0},
 };
 
 static void hand_made_rows(void **state) {
