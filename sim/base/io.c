@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,15 +42,18 @@ static enum tsr_status fail(struct tsr_err *err, enum tsr_status st, const char 
                      errno_text(code, buf, sizeof buf));
 }
 
-/* Reads to the end of file, one byte more than the limit at most. */
-static enum tsr_status read_all(int fd, const char *path, void **p, size_t *n,
-                                struct tsr_err *err) {
+/* Reads to the end of file, one byte more than the limit at most.  `hint`: the size that the
+ * file claims. */
+static enum tsr_status read_all(int fd, const char *path, uint64_t limit, uint64_t hint,
+                                void **p, size_t *n, struct tsr_err *err) {
   size_t cap = 0;
+  if (hint <= limit && !tsr_mem_grow(p, &cap, (size_t)hint + 4096, 1))
+    return tsr_err_nomem(err);
   for (;;) {
-    if (*n > TSR_IO_TEXT_MAX)
-      return tsr_err_set(err, TSR_INPUT, "'%s' is too large; expected at most %u MiB", path,
-                         TSR_IO_TEXT_MAX >> 20);
-    if (!tsr_mem_grow(p, &cap, *n + 4096, 1)) return tsr_err_nomem(err);
+    if (*n > limit || hint > limit)
+      return tsr_err_set(err, TSR_INPUT, "'%s' is too large; expected at most %" PRIu64 " MiB",
+                         path, limit >> 20);
+    if (*n + 1 >= cap && !tsr_mem_grow(p, &cap, *n + 4096, 1)) return tsr_err_nomem(err);
     ssize_t got = read(fd, (char *)*p + *n, cap - *n - 1);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(err, TSR_INPUT, "read", path, errno);
@@ -60,7 +64,8 @@ static enum tsr_status read_all(int fd, const char *path, void **p, size_t *n,
   return TSR_OK;
 }
 
-enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct tsr_err *err) {
+static enum tsr_status read_whole(const char *path, uint64_t limit, void **out, size_t *len,
+                                  struct tsr_err *err) {
   void *p = NULL;
   size_t n = 0;
   struct stat sb;
@@ -72,15 +77,55 @@ enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct t
   else if (S_ISDIR(sb.st_mode))
     st = tsr_err_set(err, TSR_INPUT, "cannot read '%s'; expected a file, got a folder", path);
   else
-    st = read_all(fd, path, &p, &n, err);
+    st = read_all(fd, path, limit, S_ISREG(sb.st_mode) ? (uint64_t)sb.st_size : 0, &p, &n, err);
   close(fd);
   if (st != TSR_OK) {
     tsr_mem_free(p);
     return st;
   }
-  *text = p;
+  *out = p;
   *len = n;
   return TSR_OK;
+}
+
+enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct tsr_err *err) {
+  void *p;
+  enum tsr_status st = read_whole(path, TSR_IO_TEXT_MAX, &p, len, err);
+  if (st == TSR_OK) *text = p;
+  return st;
+}
+
+enum tsr_status tsr_io_read_bytes(const char *path, uint64_t limit, unsigned char **data,
+                                  size_t *len, struct tsr_err *err) {
+  void *p;
+  enum tsr_status st = read_whole(path, limit, &p, len, err);
+  if (st == TSR_OK) *data = p;
+  return st;
+}
+
+enum tsr_status tsr_io_read_part(const char *path, uint64_t offset, void *data, size_t len,
+                                 struct tsr_err *err) {
+  unsigned char *p = data;
+  size_t n = 0;
+  if (offset > INT64_MAX || len > INT64_MAX - offset)
+    return fail(err, TSR_INPUT, "read", path, EOVERFLOW);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(err, TSR_INPUT, "read", path, errno);
+  enum tsr_status st = TSR_OK;
+  while (n < len && st == TSR_OK) {
+    ssize_t got = pread(fd, p + n, len - n, (off_t)(offset + n));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      st = fail(err, TSR_INPUT, "read", path, errno);
+    else if (got == 0)
+      st = tsr_err_set(err, TSR_INPUT,
+                       "'%s' is too short; expected %zu bytes from byte %" PRIu64 ", got %zu",
+                       path, len, offset, n);
+    else
+      n += (size_t)got;
+  }
+  close(fd);
+  return st;
 }
 
 /* 0, or the errno. */

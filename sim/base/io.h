@@ -16,6 +16,12 @@
  * NUL-terminated (transferred; tsr_mem_free), *len excludes the NUL.
  * TSR_INPUT with a message when missing, unreadable or too large. */
 enum tsr_status tsr_io_read(const char *path, char **text, size_t *len, struct tsr_err *err);
+/* The same for data of at most `limit` bytes (transferred; tsr_mem_free). */
+enum tsr_status tsr_io_read_bytes(const char *path, uint64_t limit, unsigned char **data,
+                                  size_t *len, struct tsr_err *err);
+/* Reads exactly len bytes from byte `offset` on into `data`; fewer are TSR_INPUT. */
+enum tsr_status tsr_io_read_part(const char *path, uint64_t offset, void *data, size_t len,
+                                 struct tsr_err *err);
 /* Writes data to a temporary name beside path, syncs, renames: the old file
  * stays until the new one is whole.  Its mode is kept, a link is followed; a
  * device or pipe is written through.  TSR_STORE on failure. */

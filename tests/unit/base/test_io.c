@@ -162,6 +162,57 @@ static void reading_without_memory_is_reported(void **state) {
   tsr_mem_fail_at(0, false);
 }
 
+static void bytes_are_read_up_to_a_limit(void **state) {
+  (void)state;
+  static const struct {
+    size_t size;
+    uint64_t limit;
+    enum tsr_status want;
+  } rows[] = {{0, 0, TSR_OK}, {1, 0, TSR_INPUT}, {5000, 5000, TSR_OK}, {5000, 4999, TSR_INPUT}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    unsigned char *data = NULL, *back = NULL;
+    size_t len = 0;
+    data = tsr_mem_alloc(rows[i].size);
+    for (size_t j = 0; j < rows[i].size; j++) data[j] = (unsigned char)(j % 256);
+    assert_int_equal(tsr_io_write(path, data, rows[i].size, NULL), TSR_OK);
+    assert_int_equal(tsr_io_read_bytes(path, rows[i].limit, &back, &len, NULL), rows[i].want);
+    if (rows[i].want == TSR_OK) {
+      assert_int_equal(len, rows[i].size);
+      assert_memory_equal(back, data, len);
+    } else {
+      assert_null(back);
+    }
+    tsr_mem_free(data);
+    tsr_mem_free(back);
+  }
+}
+
+static void a_part_is_read_whole_or_refused(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t offset;
+    size_t len;
+    const char *want; /* NULL: refused */
+  } rows[] = {
+      {0, 6, "abcdef"}, {2, 3, "cde"},         {6, 0, ""},           {5, 2, NULL},
+      {7, 1, NULL},     {UINT64_MAX, 1, NULL}, {INT64_MAX, 2, NULL},
+  };
+  assert_int_equal(tsr_io_write(path, "abcdef", 6, NULL), TSR_OK);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char got[8] = "";
+    enum tsr_status st = tsr_io_read_part(path, rows[i].offset, got, rows[i].len, NULL);
+    assert_int_equal(st, rows[i].want ? TSR_OK : TSR_INPUT);
+    if (rows[i].want) assert_string_equal(got, rows[i].want);
+  }
+  struct tsr_err err = TSR_ERR_INIT;
+  char got[8], want[256];
+  assert_int_equal(tsr_io_read_part(path, 4, got, 5, &err), TSR_INPUT);
+  snprintf(want, sizeof want, "error: '%s' is too short; expected 5 bytes from byte 4, got 2\n",
+           path);
+  assert_string_equal(err.msg[0], want);
+  tsr_err_fini(&err);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(what_is_written_reads_back, enter, leave),
@@ -170,6 +221,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(links_stay_links_and_modes_stay, enter, leave),
       cmocka_unit_test(unusable_paths_are_named),
       cmocka_unit_test(a_pipe_can_be_read),
+      cmocka_unit_test_setup_teardown(bytes_are_read_up_to_a_limit, enter, leave),
+      cmocka_unit_test_setup_teardown(a_part_is_read_whole_or_refused, enter, leave),
       cmocka_unit_test_setup_teardown(reading_without_memory_is_reported, enter, leave),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
