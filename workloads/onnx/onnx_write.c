@@ -346,7 +346,7 @@ static enum tsr_status pack(const ProtobufCMessage *m, const char *what, unsigne
 enum tsr_status tsr_onnx_write(const struct tsr_net *net, unsigned char **out, size_t *len,
                                struct tsr_err *err) {
   struct writer w = {net, tsr_arena_create(), err};
-  Onnx__ModelProto *m;
+  Onnx__ModelProto *m = NULL;
   if (!w.arena) return tsr_err_nomem(err);
   enum tsr_status st = put_model(&w, &m);
   if (st == TSR_OK) st = pack(&m->base, net->path, out, len, err);
