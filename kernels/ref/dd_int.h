@@ -82,8 +82,9 @@ static inline struct tsri_dd tsri_dd_sqrt(struct tsri_dd a) {
   return tsri_dd_norm(s, rest.hi / (2 * s));
 }
 
-/* e^x; the natural logarithm (func.c). */
+/* e^x; the natural logarithm of x, and of 1 + t, t >= 0 (func.c). */
 struct tsri_dd tsri_dd_exp(struct tsri_dd x);
 struct tsri_dd tsri_dd_log(struct tsri_dd x);
+struct tsri_dd tsri_dd_log1p(struct tsri_dd t);
 
 #endif

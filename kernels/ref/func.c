@@ -102,19 +102,20 @@ double tsr_ref_pow(double x, double y) {
   return signbit(x) && whole && !even ? -v : v;
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|: of a small t by its series of
- * s = t / (2 + t). */
+/* Of a small t by the series of s = t / (2 + t). */
+dd tsri_dd_log1p(dd t) {
+  if (!(t.hi <= 0x1p-20)) return tsri_dd_log(tsri_dd_add(of(1), t));
+  dd s = tsri_dd_div(t, tsri_dd_add(of(2), t)), ss = tsri_dd_mul(s, s);
+  dd v = tsri_dd_div(tsri_dd_mul(tsri_dd_mul(s, ss), ss), of(5));
+  v = tsri_dd_add(v, tsri_dd_div(tsri_dd_mul(s, ss), of(3)));
+  v = tsri_dd_add(v, s);
+  return tsri_dd_add(v, v);
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|). */
 double tsr_ref_softplus(double x) {
   if (isnan(x)) return x;
-  dd t = tsri_dd_exp(of(-fabs(x))), rest;
-  if (t.hi > 0x1p-20) {
-    rest = tsri_dd_log(tsri_dd_add(of(1), t));
-  } else {
-    dd s = tsri_dd_div(t, tsri_dd_add(of(2), t)), ss = tsri_dd_mul(s, s);
-    rest = tsri_dd_add(tsri_dd_div(tsri_dd_mul(s, ss), of(3)), s);
-    rest = tsri_dd_add(rest, tsri_dd_div(tsri_dd_mul(tsri_dd_mul(s, ss), ss), of(5)));
-    rest = tsri_dd_add(rest, rest);
-  }
+  dd rest = tsri_dd_log1p(tsri_dd_exp(of(-fabs(x))));
   return tsri_dd_value(x > 0 ? tsri_dd_add(of(x), rest) : rest);
 }
 

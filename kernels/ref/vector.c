@@ -99,13 +99,21 @@ void tsr_ref_softmax(const double *x, size_t n, double *y) {
     y[i] = tsri_dd_value(tsri_dd_div(tsri_dd_exp(tsri_dd_sum(x[i], -most)), sum));
 }
 
+/* log of the sum = log(1 + the others than the largest one). */
 void tsr_ref_log_softmax(const double *x, size_t n, double *y) {
   double most = row_max(x, n);
-  dd sum = of(0);
-  for (size_t i = 0; i < n; i++) sum = tsri_dd_add(sum, tsri_dd_exp(tsri_dd_sum(x[i], -most)));
-  sum = tsri_dd_log(sum);
+  dd others = of(0);
+  bool seen = false;
+  for (size_t i = 0; i < n; i++) {
+    if (!seen && x[i] == most) {
+      seen = true;
+      if (isfinite(most)) continue;
+    }
+    others = tsri_dd_add(others, tsri_dd_exp(tsri_dd_sum(x[i], -most)));
+  }
+  others = tsri_dd_log1p(others);
   for (size_t i = 0; i < n; i++)
-    y[i] = tsri_dd_value(tsri_dd_sub(tsri_dd_sum(x[i], -most), sum));
+    y[i] = tsri_dd_value(tsri_dd_sub(tsri_dd_sum(x[i], -most), others));
 }
 
 /* v / sqrt(square + eps) * gain + bias */

@@ -52,6 +52,9 @@ static long double l_gelu_tanh(long double x) {
 static long double l_silu(long double x) {
   return x / (1 + expl(-x));
 }
+static long double l_softplus(long double x) {
+  return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x));
+}
 static long double l_clamp(long double x, long double a, long double b) {
   return x < a ? a : x > b ? b : x;
 }
@@ -103,6 +106,12 @@ static const struct {
     {"gelu_tanh", l_gelu_tanh, -8, 8, 0.7L},
     {"silu", l_silu, -40, 40, 0.51L},
     {"hardswish", l_hardswish, -4, 4, 0.51L},
+    {"sin", sinl, -30, 30, 0.51L},
+    {"sin", sinl, -1e15, 1e15, 0.51L},
+    {"cos", cosl, -30, 30, 0.51L},
+    {"cos", cosl, -1e-3, 1e-3, 0.51L},
+    {"softplus", l_softplus, -700, 700, 0.51L},
+    {"softplus", l_softplus, -1, 1, 0.51L},
     {"hardsigmoid", l_hardsigmoid, -4, 4, 0.51L},
     {"sqrt", sqrtl, 0, 1e10, 0.51L},
     {"rsqrt", l_rsqrt, 1e-10, 1e10, 0.51L},
@@ -174,17 +183,180 @@ static void values_are_the_published_ones(void **state) {
   assert_true(tsr_ref_erfc(0) == 1 && tsr_ref_erfc(-30) == 2 && tsr_ref_erfc(30) == 0);
 }
 
+/* Worked out with 1600 bits (mpmath): angles as large as doubles are, the double nearest to a
+ * multiple of pi/2, powers that need all of the logarithm. */
+static void values_are_those_of_many_digits(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    double x, want;
+  } ones[] = {
+      {"sin", 0.5, 0.4794255386042030002733},
+      {"cos", 0.5, 0.8775825618903727161163},
+      {"sin", -2, -0.909297426825681695396},
+      {"cos", -2, -0.4161468365471423869976},
+      {"sin", 3, 0.1411200080598672221007},
+      {"cos", 3, -0.9899924966004454572716},
+      {"sin", 100, -0.5063656411097587936566},
+      {"cos", 100, 0.8623188722876839341019},
+      {"sin", 1e22, -0.8522008497671888017727},
+      {"cos", 1e22, 0.5232147853951389454976},
+      {"sin", -0x1.6ac5b262ca1ffp+849, -1.0},
+      {"cos", -0x1.6ac5b262ca1ffp+849, -4.687165924254627611123e-19},
+      {"sin", 0x1.921fb54442d18p+1, 1.224646799147353177226e-16},
+      {"cos", 0x1.921fb54442d18p+1, -1.0},
+      {"sin", 0x1.fffffep+127, -0.5218765233336585405515},
+      {"cos", 0x1.fffffep+127, 0.8530210398303041580518},
+      {"sin", 1e-5, 9.999999999833334151365e-6},
+      {"cos", 1e-5, 0.9999999999500000000004},
+      {"sin", 0.7853981633974483, 0.7071067811865475027519},
+      {"cos", 0.7853981633974483, 0.7071067811865475460497},
+      {"sin", 11.5, -0.8754521746884285269557},
+      {"cos", 11.5, 0.4833047587530058889107},
+      {"softplus", 0, 0.6931471805599453094172},
+      {"softplus", 1, 1.313261687518222834049},
+      {"softplus", -1, 0.313261687518222834049},
+      {"softplus", 0.001, 0.6936473055599401010947},
+      {"softplus", -0.001, 0.6926473055599401010738},
+      {"softplus", 20, 20.00000000206115362031},
+      {"softplus", -20, 2.061153620314380703239e-9},
+      {"softplus", -13.5, 1.370958146620535013114e-6},
+      {"softplus", -600, 2.650396553004310816339e-261},
+      {"softplus", 37.5, 37.50000000000000005176},
+      {"softsign", 2, 0.6666666666666666666667},
+      {"softsign", -0.3, -0.2307692307692307626614},
+      {"softsign", 1e10, 0.99999999990000000001},
+  };
+  static const struct {
+    const char *name;
+    double a, b, want;
+  } pairs[] = {
+      {"pow", 2, 0.5, 1.414213562373095048802},
+      {"pow", 10, -3, 1.0e-3},
+      {"pow", 1.0000001, 1e7, 2.718281694132081570602},
+      {"pow", 0.1, 3.7, 1.995262314968879195057e-4},
+      {"pow", -1.5, 7, -17.0859375},
+      {"pow", -3, -4, 0.01234567901234567901235},
+      {"pow", 123.456, -7.89, 3.147521672492621669725e-17},
+      {"pow", 1e-300, 0.9, 9.999999999999846842553e-271},
+      {"pow", 1.5, 1700, 2.265376518968227744648e+299},
+      {"pow", 0.9999999999, -1e12, 2.688139396929808999469e+43},
+      {"pow", 7, 0.3333333333333333, 1.912931182772389032321},
+  };
+  static const struct {
+    const char *name;
+    double x, alpha, beta, want;
+  } numbered[] = {
+      {"elu", -0.5, 1, 0, -0.3934693402873665763962},
+      {"elu", -1e-08, 2, 0, -1.999999990000000075178e-8},
+      {"elu", -50, 0.3, 0, -0.2999999999999999888977},
+      {"elu", 2.5, 9, 0, 2.5},
+      {"selu", -0.7, 1.6732631921768188, 1.0507010221481323, -0.885053048343798084202},
+      {"selu", 3, 1.6732631921768188, 1.0507010221481323, 3.152103066444396972656},
+      {"celu", -1, 0.5, 0, -0.432332358381693654053},
+      {"celu", -0.01, 3, 0, -9.983351836430035646866e-3},
+      {"celu", 4, 2, 0, 4.0},
+      {"leaky_relu", -3, 0.25, 0, -0.75},
+      {"leaky_relu", 3, 0.25, 0, 3},
+      {"affine", 3, 2, -1, 5},
+      {"affine", 1 + 0x1p-52, 1 - 0x1p-52, -1, -0x1p-104},
+      {"clip", -3, -1, 6, -1},
+      {"clip", 9, -1, 6, 6},
+      {"clip", 9, -INFINITY, INFINITY, 9},
+      {"clip", 2, 5, 3, 3}, /* the upper bound is the last */
+      {"clip", NAN, 0, 6, NAN},
+      {"elu", NAN, 1, 0, NAN},
+      {"celu", -INFINITY, 2, 0, -2},
+  };
+  for (size_t i = 0; i < N(ones); i++) {
+    double got = tsr_ref_unary(ones[i].name)(ones[i].x);
+    if (got != ones[i].want)
+      fail_msg("%s(%a) = %.20g, expected %.20g", ones[i].name, ones[i].x, got, ones[i].want);
+  }
+  for (size_t i = 0; i < N(pairs); i++) {
+    double got = tsr_ref_binary(pairs[i].name)(pairs[i].a, pairs[i].b);
+    if (got != pairs[i].want)
+      fail_msg("%s(%g, %g) = %.20g, expected %.20g", pairs[i].name, pairs[i].a, pairs[i].b, got,
+               pairs[i].want);
+  }
+  for (size_t i = 0; i < N(numbered); i++) {
+    double got =
+        tsr_ref_numbers(numbered[i].name)(numbered[i].x, numbered[i].alpha, numbered[i].beta);
+    if (!near(got, numbered[i].want, 0))
+      fail_msg("%s(%g) = %.20g, expected %.20g", numbered[i].name, numbered[i].x, got,
+               numbered[i].want);
+  }
+  assert_null(tsr_ref_numbers("relu"));
+}
+
+static void whole_numbers_are_exact(void **state) {
+  (void)state;
+  static const struct {
+    double x, floor, ceil, round, sign, is_zero;
+  } rows[] = {
+      {2.5, 2, 3, 2, 1, 0},
+      {3.5, 3, 4, 4, 1, 0},
+      {-2.5, -3, -2, -2, -1, 0},
+      {-0.5, -1, -0.0, -0.0, -1, 0},
+      {0.49999999999999994, 0, 1, 0, 1, 0},
+      {0, 0, 0, 0, 0, 1},
+      {-0.0, -0.0, -0.0, -0.0, -0.0, 1},
+      {0x1p52 + 1, 0x1p52 + 1, 0x1p52 + 1, 0x1p52 + 1, 1, 0},
+      {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -1, 0},
+      {NAN, NAN, NAN, NAN, NAN, 0},
+  };
+  static const char *const names[] = {"floor", "ceil", "round", "sign", "not"};
+  for (size_t i = 0; i < N(rows); i++) {
+    const double want[] = {rows[i].floor, rows[i].ceil, rows[i].round, rows[i].sign,
+                           rows[i].is_zero};
+    for (size_t f = 0; f < N(names); f++) {
+      double got = tsr_ref_unary(names[f])(rows[i].x);
+      if (!near(got, want[f], 0) || (!isnan(got) && !signbit(got) != !signbit(want[f])))
+        fail_msg("%s(%g) = %g", names[f], rows[i].x, got);
+    }
+  }
+}
+
+static void powers_are_special_where_ieee_754_says(void **state) {
+  (void)state;
+  static const struct {
+    double x, y, want;
+  } rows[] = {{NAN, 0, 1},
+              {1, NAN, 1},
+              {-1, INFINITY, 1},
+              {0.5, INFINITY, 0},
+              {-0.5, -INFINITY, INFINITY},
+              {-2, -INFINITY, 0},
+              {-0.0, 3, -0.0},
+              {-0.0, 2.5, 0},
+              {-0.0, -3, -INFINITY},
+              {0, -0.5, INFINITY},
+              {-INFINITY, 3, -INFINITY},
+              {-INFINITY, -3, -0.0},
+              {-INFINITY, 0.5, INFINITY},
+              {-8, 0.3, NAN},
+              {2, NAN, NAN},
+              {-2, 0x1p53, INFINITY},
+              {-1, 0x1.fffffffffffffp52, -1}};
+  for (size_t i = 0; i < N(rows); i++) {
+    double got = tsr_ref_pow(rows[i].x, rows[i].y), want = rows[i].want;
+    if (!near(got, want, 0) || (!isnan(got) && !signbit(got) != !signbit(want)))
+      fail_msg("pow(%g, %g) = %g", rows[i].x, rows[i].y, got);
+  }
+}
+
 static void functions_have_their_limits(void **state) {
   (void)state;
   double inf = INFINITY;
   const struct {
     const char *name;
     double at_minus, at_plus; /* at the infinities */
-  } rows[] = {{"exp", 0, inf},       {"log", NAN, inf}, {"tanh", -1, 1},
-              {"erf", -1, 1},        {"sigmoid", 0, 1}, {"gelu", 0, inf},
-              {"gelu_tanh", 0, inf}, {"silu", 0, inf},  {"hardswish", 0, inf},
-              {"hardsigmoid", 0, 1}, {"relu", 0, inf},  {"sqrt", NAN, inf},
-              {"rsqrt", NAN, 0},     {"recip", 0, 0},   {"square", inf, inf}};
+  } rows[] = {
+      {"exp", 0, inf},       {"log", NAN, inf},     {"tanh", -1, 1},       {"erf", -1, 1},
+      {"sigmoid", 0, 1},     {"gelu", 0, inf},      {"gelu_tanh", 0, inf}, {"silu", 0, inf},
+      {"hardswish", 0, inf}, {"hardsigmoid", 0, 1}, {"relu", 0, inf},      {"sqrt", NAN, inf},
+      {"rsqrt", NAN, 0},     {"recip", 0, 0},       {"square", inf, inf},  {"softplus", 0, inf},
+      {"sin", NAN, NAN},     {"cos", NAN, NAN},     {"softsign", NAN, NAN}};
   for (size_t i = 0; i < N(rows); i++) {
     tsr_ref_unary_fn *f = tsr_ref_unary(rows[i].name);
     if (!near(f(-inf), rows[i].at_minus, 0) || !near(f(inf), rows[i].at_plus, 0))
@@ -203,11 +375,56 @@ static void pairs_are_combined_as_named(void **state) {
   static const struct {
     const char *name;
     double a, b, want;
-  } rows[] = {{"add", 2, 3, 5},   {"sub", 2, 3, -1}, {"mul", 2, 3, 6},
-              {"div", 3, 2, 1.5}, {"max", 2, 3, 3},  {"max", 3, 2, 3},
-              {"min", 2, 3, 2},   {"min", 3, 2, 2},  {"subexp", 3, 3, 1}};
-  for (size_t i = 0; i < N(rows); i++)
-    assert_true(tsr_ref_binary(rows[i].name)(rows[i].a, rows[i].b) == rows[i].want);
+  } rows[] = {{"add", 2, 3, 5},
+              {"sub", 2, 3, -1},
+              {"mul", 2, 3, 6},
+              {"div", 3, 2, 1.5},
+              {"max", 2, 3, 3},
+              {"max", 3, 2, 3},
+              {"min", 2, 3, 2},
+              {"min", 3, 2, 2},
+              {"subexp", 3, 3, 1},
+              {"less", 2, 3, 1},
+              {"less", 3, 3, 0},
+              {"less", NAN, 3, 0},
+              {"less_equal", 3, 3, 1},
+              {"less_equal", 4, 3, 0},
+              {"less_equal", 3, NAN, 0},
+              {"greater", 4, 3, 1},
+              {"greater", 3, 3, 0},
+              {"greater", NAN, NAN, 0},
+              {"greater_equal", 3, 3, 1},
+              {"greater_equal", 2, 3, 0},
+              {"greater_equal", NAN, 3, 0},
+              {"equal", 0, -0.0, 1},
+              {"equal", 1, 2, 0},
+              {"equal", NAN, NAN, 0},
+              {"keep", NAN, 0, 0},
+              {"keep", 5, NAN, 5},
+              {"keep", -INFINITY, -0.0, 0},
+              {"mod", -7, 3, 2},
+              {"mod", 7, -3, -2},
+              {"mod", -6, 3, 0},
+              {"mod", 6, -3, -0.0},
+              {"mod", -1, INFINITY, INFINITY},
+              {"mod", 1, 0, NAN},
+              {"fmod", -7, 3, -1},
+              {"fmod", 7, -3, 1},
+              {"fmod", -6, 3, -0.0},
+              {"fmod", 1e22, 7, 4},
+              {"fmod", 0x1p1000, 3, 1},
+              {"fmod", 5.5, 0x1p-1074, 0},
+              {"fmod", 5, -INFINITY, 5},
+              {"fmod", INFINITY, 5, NAN},
+              {"fmod", 5, 0, NAN},
+              {"prelu", -2, 0.25, -0.5},
+              {"prelu", 2, 0.25, 2},
+              {"prelu", NAN, 0.25, NAN}};
+  for (size_t i = 0; i < N(rows); i++) {
+    double got = tsr_ref_binary(rows[i].name)(rows[i].a, rows[i].b), want = rows[i].want;
+    if (!near(got, want, 0) || (got == 0 && !signbit(got) != !signbit(want)))
+      fail_msg("%s(%g, %g) = %g", rows[i].name, rows[i].a, rows[i].b, got);
+  }
   static const char *const extremes[] = {"max", "min"};
   for (size_t i = 0; i < N(extremes); i++) {
     assert_true(isnan(tsr_ref_binary(extremes[i])(NAN, 1)));
@@ -246,6 +463,16 @@ static void naive_softmax(const double *x, size_t n, long double *y) {
   for (size_t i = 0; i < n; i++) y[i] /= sum;
 }
 
+static void naive_log_softmax(const double *x, size_t n, long double *y) {
+  long double others = 0;
+  size_t most = 0;
+  for (size_t i = 1; i < n; i++)
+    if (x[i] > x[most]) most = i;
+  for (size_t i = 0; i < n; i++)
+    if (i != most) others += expl((long double)x[i] - x[most]);
+  for (size_t i = 0; i < n; i++) y[i] = (long double)x[i] - x[most] - log1pl(others);
+}
+
 static void naive_norm(const double *x, const double *gain, const double *bias, double eps,
                        bool centred, size_t n, long double *y) {
   long double mean = 0, square = 0;
@@ -274,6 +501,9 @@ static void rows_match_the_naive_ones(void **state) {
     naive_softmax(x, n, want);
     tsr_ref_softmax(x, n, y);
     for (size_t i = 0; i < n; i++) assert_true(near(y[i], want[i], 0.6L));
+    naive_log_softmax(x, n, want);
+    tsr_ref_log_softmax(x, n, y);
+    for (size_t i = 0; i < n; i++) assert_true(near(y[i], want[i], 0.6L));
     naive_norm(x, gain, bias, eps, true, n, want);
     tsr_ref_layernorm(x, gain, bias, eps, n, y);
     /* the sum of two parts may cancel in the naive code: judged against the larger part */
@@ -294,6 +524,14 @@ static void rows_match_the_naive_ones(void **state) {
 
 static void a_mask_takes_no_part_in_softmax(void **state) {
   (void)state;
+  const double masked[] = {0, -INFINITY, 0}, all[] = {-INFINITY, -INFINITY}, tail[] = {0, -200};
+  double l[3];
+  tsr_ref_log_softmax(masked, 3, l);
+  assert_true(l[0] == -0.69314718055994530942 && l[1] == -INFINITY && l[2] == l[0]);
+  tsr_ref_log_softmax(all, 2, l);
+  assert_true(isnan(l[0]) && isnan(l[1]));
+  tsr_ref_log_softmax(tail, 2, l);
+  assert_true(l[0] == -1.3838965267367376e-87 && l[1] == -200);
   const double x[] = {1, -INFINITY, 1, -INFINITY};
   double y[4];
   tsr_ref_softmax(x, 4, y);
@@ -326,8 +564,8 @@ static void reductions_are_those_of_their_names(void **state) {
   static const struct {
     const char *name;
     double want;
-  } rows[] = {{"rowsum", -1.5}, {"rowmean", -0.375}, {"rowmax", 3},
-              {"rowmin", -7},   {"rowsumsq", 62.25}, {"rowabsmax", 7}};
+  } rows[] = {{"rowsum", -1.5},    {"rowmean", -0.375}, {"rowmax", 3},   {"rowmin", -7},
+              {"rowsumsq", 62.25}, {"rowabsmax", 7},    {"rowprod", -21}};
   const double nan[] = {1, NAN, 2};
   for (size_t i = 0; i < N(rows); i++) {
     assert_true(tsr_ref_reduce(rows[i].name)(x, 4) == rows[i].want);
@@ -617,6 +855,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functions_are_rounded_as_if_exact),
       cmocka_unit_test(values_are_the_published_ones),
+      cmocka_unit_test(values_are_those_of_many_digits),
+      cmocka_unit_test(whole_numbers_are_exact),
+      cmocka_unit_test(powers_are_special_where_ieee_754_says),
       cmocka_unit_test(functions_have_their_limits),
       cmocka_unit_test(pairs_are_combined_as_named),
       cmocka_unit_test(an_operand_is_broadcast_as_said),
