@@ -1,7 +1,9 @@
 /* A stored run's inputs, run again. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/run/run_int.h"
+#include "workloads/net/net.h"
 
 struct stored { /* arena copies */
   struct tsr_arena *arena;
@@ -36,6 +38,62 @@ static bool number(const char *text, const char *key, uint64_t *out) {
   return n && tsr_quantity_parse(p, n, TSR_UNIT_COUNT, out) == TSR_QUANTITY_OK;
 }
 
+/* A line's value as text; NULL when there is no such line. */
+static const char *text(struct stored *s, const char *key) {
+  size_t n;
+  const char *p = option(s->options, key, &n);
+  return n ? tsr_arena_strndup(s->arena, p, n) : NULL;
+}
+
+/* The lines `key=NAME=VALUE`: how many, and each into its list. */
+struct pair {
+  const char *name, *value;
+};
+static enum tsr_status pairs(struct stored *s, const char *key, struct pair **out, size_t *n) {
+  size_t k = strlen(key);
+  *n = 0;
+  *out = tsr_arena_array(s->arena, strlen(s->options) / 4 + 1, sizeof **out);
+  if (!*out) return TSR_NOMEM;
+  for (const char *line = s->options; line && *line;) {
+    const char *end = strchr(line, '\n');
+    if (!strncmp(line, key, k) && line[k] == '=') {
+      char *name = tsr_arena_strndup(s->arena, line + k + 1,
+                                     (end ? (size_t)(end - line) : strlen(line)) - k - 1);
+      char *is = name ? strchr(name, '=') : NULL;
+      if (!is) return TSR_NOMEM;
+      *is = '\0';
+      (*out)[(*n)++] = (struct pair){name, is + 1};
+    }
+    line = end ? end + 1 : NULL;
+  }
+  return TSR_OK;
+}
+
+static enum tsr_status read_files(struct stored *s, const char *key,
+                                  const struct tsr_run_file **out, size_t *n) {
+  struct pair *list;
+  enum tsr_status st = pairs(s, key, &list, n);
+  struct tsr_run_file *files = st ? NULL : tsr_arena_array(s->arena, *n + 1, sizeof *files);
+  if (!files) return TSR_NOMEM;
+  for (size_t i = 0; i < *n; i++) files[i] = (struct tsr_run_file){list[i].name, list[i].value};
+  *out = files;
+  return TSR_OK;
+}
+
+static enum tsr_status read_lists(struct stored *s) {
+  struct pair *list;
+  size_t n;
+  enum tsr_status st = pairs(s, "dim", &list, &n);
+  struct tsr_net_dim *dims = st ? NULL : tsr_arena_array(s->arena, n + 1, sizeof *dims);
+  if (!dims) return TSR_NOMEM;
+  for (size_t i = 0; i < n; i++)
+    dims[i] = (struct tsr_net_dim){list[i].name, strtoull(list[i].value, NULL, 10)};
+  s->o.dims = dims;
+  s->o.n_dims = n;
+  st = read_files(s, "input", &s->o.inputs, &s->o.n_inputs);
+  return st ? st : read_files(s, "expect", &s->o.expects, &s->o.n_expects);
+}
+
 static enum tsr_status read_options(struct stored *s, uint64_t run_id, struct tsr_err *err) {
   size_t n;
   const char *p = option(s->options, "numerics", &n);
@@ -46,6 +104,12 @@ static enum tsr_status read_options(struct stored *s, uint64_t run_id, struct ts
       !number(s->options, "seed", &s->o.seed))
     return tsr_err_set(err, TSR_STORE, "the stored options of run %llu are damaged",
                        (unsigned long long)run_id);
+  if (read_lists(s)) return tsr_err_nomem(err);
+  s->o.dataset = text(s, "dataset");
+  (void)number(s->options, "decode", &s->o.decode);
+  const char *ulp = text(s, "ulp");
+  s->o.ulp = ulp ? strtod(ulp, NULL) : 0;
+  s->o.skip_unsupported = text(s, "skip_unsupported") != NULL;
   s->o.numerics = (enum tsr_numerics)numerics;
   s->o.trace = (enum tsr_trace)trace;
   return TSR_OK;

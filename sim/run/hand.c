@@ -243,6 +243,14 @@ static enum tsr_status refer_inputs(struct tsri_hand *h, struct holder *x,
   return TSR_OK;
 }
 
+bool tsri_hand_fresh(const struct tsri_hand *h, size_t layer, size_t *graph, size_t *net) {
+  const struct holder *x = holder_of(h, layer);
+  if (!x || x->ready) return false;
+  *graph = h->plan->layers[layer].tenant;
+  *net = x->index;
+  return true;
+}
+
 enum tsr_status tsri_hand_begin(struct tsri_hand *h, size_t layer, struct tsr_err *err) {
   struct holder *x = holder_of(h, layer);
   if (!x || x->ready) return TSR_OK;
@@ -420,11 +428,17 @@ void tsri_hand_want(struct tsri_hand *h, size_t graph, size_t net, size_t value)
   x->wanted[value] = x->wanted[canonical(x->net, value)] = true;
 }
 
-void tsri_hand_end(struct tsri_hand *h, size_t layer, bool *last) {
+bool tsri_hand_last(const struct tsri_hand *h, size_t layer, size_t *graph, size_t *net) {
+  const struct holder *x = holder_of(h, layer);
+  if (!x || x->layers != 1) return false;
+  *graph = h->plan->layers[layer].tenant;
+  *net = x->index;
+  return true;
+}
+
+void tsri_hand_end(struct tsri_hand *h, size_t layer) {
   struct holder *x = holder_of(h, layer);
-  *last = false;
   if (!x || --x->layers) return;
-  *last = true;
   for (size_t i = 0; i < x->net->n_values; i++) {
     if (x->wanted[i]) continue;
     tsr_array_destroy(x->value[i]);

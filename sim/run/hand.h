@@ -41,6 +41,8 @@ enum tsr_status tsri_hand_give(struct tsri_hand *h, size_t graph, size_t net, si
 /* The same for the reference alone, where it goes on from values of its own. */
 enum tsr_status tsri_hand_refer(struct tsri_hand *h, size_t graph, size_t net, size_t value,
                                 struct tsr_array *array, struct tsr_err *err);
+/* Whether this is the first layer of its net to begin, and of which. */
+bool tsri_hand_fresh(const struct tsri_hand *h, size_t layer, size_t *graph, size_t *net);
 /* Before a layer begins: the reference of its net is there, and scales. */
 enum tsr_status tsri_hand_begin(struct tsri_hand *h, size_t layer, struct tsr_err *err);
 /* Whether an operand is bound; NULL h: none is. */
@@ -61,9 +63,11 @@ enum tsr_status tsri_hand_row(const struct tsr_check *check, struct tsr_arena *a
                               struct tsr_run_numeric *out, struct tsr_err *err);
 /* Whether results of the layer go anywhere. */
 bool tsri_hand_keeps(const struct tsri_hand *h, size_t layer, bool columns);
+/* Whether this is the last layer of its net at work. */
+bool tsri_hand_last(const struct tsri_hand *h, size_t layer, size_t *graph, size_t *net);
 /* When its last layer is done: the values of a net that are no outputs and not asked for are
- * freed.  *last: that was the net's last layer. */
-void tsri_hand_end(struct tsri_hand *h, size_t layer, bool *last);
+ * freed. */
+void tsri_hand_end(struct tsri_hand *h, size_t layer);
 
 /* A value that is wanted after its net is done. */
 void tsri_hand_want(struct tsri_hand *h, size_t graph, size_t net, size_t value);

@@ -10,11 +10,15 @@
 #include "sim/run/operand.h"
 #include "sim/run/run_int.h"
 #include "sim/run/scaling.h"
+#include "sim/run/steps.h"
 
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   tsr_mem_free(p->scaled);
-  for (size_t t = 0; t < p->n_tenants; t++) tsr_graph_destroy(p->tenants[t].graph);
+  for (size_t t = 0; t < p->n_tenants; t++) {
+    tsr_graph_destroy(p->tenants[t].graph);
+    tsri_steps_destroy(p->tenants[t].steps);
+  }
   tsr_isa_set_fini(&p->program);
   tsr_mapping_file_destroy(p->mappings);
   tsr_arena_destroy(p->arena);
@@ -571,7 +575,8 @@ static enum tsr_status settle(const struct tsr_run_options *o, struct tsr_run_pl
         "--numerics full hands values on between the operators of '%s'; expected "
         "it without --keep, tile.outliers and tile.group",
         g->name);
-  enum tsr_status st = bound ? tsri_scaling_insert(p, g, err) : TSR_OK;
+  bool model = bound && g->nets[0]->n_nodes; /* else operands given one by one */
+  enum tsr_status st = model ? tsri_scaling_insert(p, g, err) : TSR_OK;
   if (!st) st = tsri_outliers_split(p->machine, g, err);
   if (cuts) g->bindings = NULL;
   return st;

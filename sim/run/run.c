@@ -6,8 +6,10 @@
 
 #include "sim/base/log.h"
 #include "sim/engine/values.h"
-#include "sim/run/hand.h"
+#include "sim/run/feed.h"
 #include "sim/run/run_int.h"
+#include "sim/run/steps.h"
+#include "workloads/translate/view.h"
 
 const char *const tsr_numerics_names[] = {"off", "sample", "full", NULL};
 const char *const tsr_trace_names[] = {"off", "summary", "full", NULL};
@@ -24,7 +26,8 @@ struct recorder {
   const struct tsr_program ***program; /* by layer and core: what the jobs point to */
   uint64_t tile_macs;                  /* of one tile in a cycle, at rate 1 */
   uint64_t active_cycles, done, last_end;
-  struct tsri_hand *hand;       /* values of nets; NULL: operands are drawn */
+  struct tsri_hand *hand;       /* values of nets; NULL: operands are drawn … */
+  struct tsri_feed *feed;       /* … and their inputs and outputs */
   struct tsri_full *full;       /* of --numerics full … */
   struct tsri_op_full *op_full; /* … and of layers that are no product */
   double peak_time_macs;        /* Σ executed / peak of the layer, in cycles */
@@ -161,11 +164,19 @@ static double peak_macs(const struct recorder *r, const struct tsr_run_layer_pla
   return (double)(r->tile_macs * l->rate) * (double)(r->plan->machine->tiles * l->n_cores);
 }
 
+/* The pass of a model that runs several times. */
+static uint64_t step_of(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l) {
+  if (!p->n_tenants || !p->tenants[l->tenant].steps) return TSR_STORE_NULL;
+  const struct tsr_graph *g = l->graph;
+  return g->bindings ? g->bindings[l->op - g->ops].net : TSR_STORE_NULL;
+}
+
 static void record_figures(struct recorder *r, size_t i, const struct tsr_layer_result *x,
                            struct tsr_run_layer *out) {
   const struct tsr_run_layer_plan *l = &r->plan->layers[i];
   const struct tsr_op *op = l->op;
   *out = (struct tsr_run_layer){.index = i,
+                                .step = step_of(r->plan, l),
                                 .tenant = l->tenant,
                                 .first_core = l->first_core,
                                 .cores = l->n_cores,
@@ -214,7 +225,10 @@ static enum tsr_status on_begin(void *arg, size_t i, struct tsr_err *err) {
     r->program[i][c] = &r->set[i].program[c];
   if (!r->full) return TSR_OK;
   tsr_values_of(r->values, i);
-  if (r->hand) st = tsri_hand_begin(r->hand, i, err);
+  size_t graph, net;
+  if (r->hand && tsri_hand_fresh(r->hand, i, &graph, &net))
+    st = tsri_feed_begin(r->feed, graph, net, err);
+  if (!st && r->hand) st = tsri_hand_begin(r->hand, i, err);
   if (st) return st;
   return tsri_is_product(r->plan->layers[i].op) ? tsri_full_begin(r->full, i, err)
                                                 : tsri_op_full_begin(r->op_full, i, err);
@@ -248,6 +262,10 @@ static enum tsr_status on_end(void *arg, size_t i, const struct tsr_layer_result
   if (!st) st = record_segments(r, x, out);
   if (r->values) tsr_values_of(r->values, i);
   if (!st) st = record_numeric(r, i, out);
+  size_t graph, net;
+  if (!st && r->hand && tsri_hand_last(r->hand, i, &graph, &net))
+    st = tsri_feed_end(r->feed, graph, net, r->err);
+  if (!st && r->hand) tsri_hand_end(r->hand, i);
   tsr_isa_set_fini(&r->set[i]);
   tsr_progress("layers", ++r->done, r->plan->n_layers);
   return st;
@@ -260,6 +278,23 @@ static double batch_of(const struct tsr_run_plan *p) {
   double n = 0;
   for (size_t t = 0; t < p->n_tenants; t++) n += (double)p->tenants[t].graph->batch;
   return n;
+}
+
+/* Of a text: tokens that went in, over all the time; of a decode loop: tokens that came out
+ * behind the prompt's pass, over the time since. */
+static double tokens_per_s(const struct recorder *r) {
+  const struct tsr_run_plan *p = r->plan;
+  const struct tsri_steps *s = p->n_tenants ? p->tenants[0].steps : NULL;
+  if (!s || s->kind == TSRI_STEPS_IMAGES) return NAN;
+  bool decode = s->kind == TSRI_STEPS_DECODE;
+  uint64_t from = decode ? UINT64_MAX : 0;
+  double tokens = 0;
+  for (size_t i = 0; i < s->n; i++)
+    tokens += (double)(s->pass[i].n * (decode ? i > 0 : s->tokens));
+  for (size_t i = 0; decode && i < p->n_layers; i++)
+    if (r->layers[i].step && r->layers[i].step != TSR_STORE_NULL)
+      from = tsr_min_u64(from, r->layers[i].start_cycles);
+  return r->last_end > from ? tokens / seconds(r, r->last_end - from) : NAN;
 }
 
 static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t) {
@@ -290,13 +325,28 @@ static void sum(const struct recorder *r, double wall, struct tsr_run_totals *t)
   t->tensor_active = t->cycles ? (double)r->active_cycles / (double)t->cycles / tiles : NAN;
   t->inferences_per_s = t->cycles ? batch_of(r->plan) / t->time_s : NAN;
   if (r->plan->alone) t->inferences_per_s = NAN;
+  t->tokens_per_s = tokens_per_s(r);
 }
 
 /* What rerun needs beside the texts, one `key=value` a line. */
 static char *options_text(const struct recorder *r) {
-  return tsr_arena_printf(
-      r->arena, "batch=%" PRIu64 "\nseed=%" PRIu64 "\nnumerics=%s\ntrace=%s\n", r->o->batch,
-      r->o->seed, tsr_numerics_names[r->o->numerics], tsr_trace_names[r->o->trace]);
+  const struct tsr_run_options *o = r->o;
+  struct tsr_str s = TSR_STR_INIT;
+  tsr_str_addf(&s, "batch=%" PRIu64 "\nseed=%" PRIu64 "\nnumerics=%s\ntrace=%s\n", o->batch,
+               o->seed, tsr_numerics_names[o->numerics], tsr_trace_names[o->trace]);
+  for (size_t i = 0; i < o->n_dims; i++)
+    tsr_str_addf(&s, "dim=%s=%" PRIu64 "\n", o->dims[i].name, o->dims[i].value);
+  if (o->skip_unsupported) tsr_str_add(&s, "skip_unsupported=1\n");
+  for (size_t i = 0; i < o->n_inputs; i++)
+    tsr_str_addf(&s, "input=%s=%s\n", o->inputs[i].name, o->inputs[i].path);
+  for (size_t i = 0; i < o->n_expects; i++)
+    tsr_str_addf(&s, "expect=%s=%s\n", o->expects[i].name, o->expects[i].path);
+  if (o->n_expects) tsr_str_addf(&s, "ulp=%.17g\n", o->ulp);
+  if (o->dataset) tsr_str_addf(&s, "dataset=%s\n", o->dataset);
+  if (o->decode) tsr_str_addf(&s, "decode=%" PRIu64 "\n", o->decode);
+  char *text = s.failed ? NULL : tsr_arena_strdup(r->arena, s.p);
+  tsr_str_fini(&s);
+  return text;
 }
 
 /* The assignments made on the command line, ` k=v` each: the architecture's text holds
@@ -412,6 +462,8 @@ static enum tsr_status store_run(struct recorder *r, double wall, struct tsr_sto
                                .layers = r->layers};
   sum(r, wall, &rec.totals);
   enum tsr_status st = record_shared(r, &rec);
+  if (!st && r->feed)
+    st = tsri_feed_finish(r->feed, r->arena, &rec.quality, &rec.n_quality, r->err);
   return st ? st : tsr_store_put_run(store, &rec, run_id, r->err);
 }
 
@@ -474,6 +526,7 @@ static enum tsr_status simulate(struct recorder *r) {
       st = tsri_program_tensors(p, r->values, r->o->seed, r->err);
     } else {
       if (!st) st = tsri_hand_create(p, r->o->seed, &r->hand, r->err);
+      if (!st && r->hand) st = tsri_feed_create(p, r->o, r->hand, &r->feed, r->err);
       if (!st) st = tsri_full_create(p, r->values, r->hand, r->o->seed, &r->full, r->err);
       if (!st) st = tsri_op_full_create(p, r->values, r->hand, r->o->seed, &r->op_full, r->err);
     }
@@ -499,6 +552,7 @@ static void end(struct recorder *r) {
   tsr_engine_destroy(r->engine);
   tsri_full_destroy(r->full);
   tsri_op_full_destroy(r->op_full);
+  tsri_feed_destroy(r->feed);
   tsri_hand_destroy(r->hand);
   tsr_values_destroy(r->values);
   tsr_arena_destroy(r->arena);

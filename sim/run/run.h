@@ -23,6 +23,10 @@ extern const char *const tsr_trace_names[];    /* off summary full NULL */
 
 #define TSR_RUN_MAPPING_BEST "best"
 #define TSR_RUN_KEEP_AUTO "auto"
+/* NAME=FILE: a tensor of a model, or `<layer>.a`, `.b`, `.c` of other workloads, and a file. */
+struct tsr_run_file {
+  const char *name, *path;
+};
 struct tsr_run_options {
   /* As the user wrote them.  Workloads: one, or several with cores of their own, each
    * `NAME@FIRST-LAST`, separated by one space and `+ `. */
@@ -42,6 +46,17 @@ struct tsr_run_options {
   size_t n_sets;
   const char *changes; /* a stored run's assignments, part of arch_text; NULL: `sets` */
   uint64_t batch;      /* 0: as in the workload */
+  /* Of ONNX models: open dimensions; operators without a kernel are left out. */
+  const struct tsr_net_dim *dims;
+  size_t n_dims;
+  bool skip_unsupported;
+  /* With --numerics full: values of inputs, files that tensors must equal within `ulp`, and
+   * files that tensors are written to. */
+  const struct tsr_run_file *inputs, *expects, *dumps;
+  size_t n_inputs, n_expects, n_dumps;
+  double ulp;
+  const char *dataset; /* NULL: none; see steps.h */
+  uint64_t decode;     /* tokens behind the prompt; 0: no decode loop */
   uint64_t seed;
   enum tsr_numerics numerics;
   enum tsr_trace trace;
@@ -83,6 +98,7 @@ struct tsr_run_layer_plan {
   uint64_t events; /* estimate */
 };
 
+struct tsri_steps;
 /* A workload on cores of its own. */
 enum { TSR_RUN_TENANTS_MAX = 16 };
 struct tsr_run_tenant {
@@ -90,6 +106,7 @@ struct tsr_run_tenant {
   struct tsr_graph *graph;
   uint32_t first_core, n_cores;
   size_t first_layer;
+  struct tsri_steps *steps; /* of a model that runs several times; NULL: once; owned */
 };
 
 struct tsri_scaled;

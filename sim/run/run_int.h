@@ -102,6 +102,10 @@ enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_r
 /* Products of one shape, formats and epilogue. */
 bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
 
+/* Values of single operands of a workload that is no model; see named.c. */
+enum tsr_status tsri_name_operands(const struct tsr_run_options *o, struct tsr_graph *g,
+                                   struct tsr_err *err);
+
 /* Layers that are no product; see op.c. */
 bool tsri_is_product(const struct tsr_op *op);
 void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,

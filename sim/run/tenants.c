@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/run/run_int.h"
+#include "sim/run/steps.h"
 
 static const char between[] = " + ";
 
@@ -52,6 +53,25 @@ static enum tsr_status check_cores(const struct tsr_run_plan *p, uint64_t first,
                      (int)n, text, p->machine->cores - 1, first, last);
 }
 
+static enum tsr_status read_graph(const struct tsr_run_options *o, struct tsr_run_tenant *t,
+                                  const char *text, bool alone, struct tsr_err *err) {
+  bool model = tsr_str_ends(t->source, ".onnx");
+  const struct tsr_workload_options how = {.batch = o->batch,
+                                           .text = text,
+                                           .dims = o->dims,
+                                           .n_dims = o->n_dims,
+                                           .skip_unsupported = o->skip_unsupported};
+  if (!o->dataset && !o->decode) return tsr_workload_read(t->source, &how, &t->graph, err);
+  if (!model || !alone)
+    return tsr_err_set(err, TSR_USAGE,
+                       "--dataset and --decode run one ONNX model; got workload '%s'%s",
+                       t->source, alone ? "" : " beside others");
+  if (o->numerics != TSR_NUMERICS_FULL && o->dataset)
+    return tsr_err_set(err, TSR_USAGE,
+                       "--dataset asks for values; expected --numerics full with it");
+  return tsri_steps_read(o, t->source, text, &t->steps, &t->graph, err);
+}
+
 static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                 const char *text, size_t n, bool alone, struct tsr_err *err) {
   size_t name;
@@ -73,11 +93,10 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   if (!t->source) return tsr_err_nomem(err);
   const char *source = NULL;
   if (o->workload_text && (st = tsri_tenant_text(o, p, p->n_tenants, &source, err))) return st;
-  st = tsr_workload_read(t->source,
-                         &(struct tsr_workload_options){.text = source, .batch = o->batch},
-                         &t->graph, err);
-  if (!st) p->n_tenants++;
-  return st;
+  st = read_graph(o, t, source, alone, err);
+  if (st) return st;
+  p->n_tenants++; /* from here on the plan destroys it */
+  return tsri_name_operands(o, t->graph, err);
 }
 
 enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,
