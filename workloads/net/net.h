@@ -155,7 +155,9 @@ const struct tsr_net_value *tsr_net_in(const struct tsr_net *net, const struct t
 bool tsr_net_axis(int64_t axis, unsigned rank, unsigned *out);
 
 /* What windows of Conv, ConvTranspose, poolings are, strides and pads settled (auto_pad too,
- * ceil_mode too): `dims` spatial axes, at most 3. */
+ * ceil_mode too): `dims` spatial axes, at most 3.  pad_hi is the model's: with ceil_mode the
+ * last window may reach beyond it; where ConvTranspose asks for more than the windows reach,
+ * what is behind is 0. */
 struct tsr_net_window {
   unsigned dims;
   uint64_t in[3], out[3], kernel[3], stride[3], dil[3], pad_lo[3], pad_hi[3];

@@ -95,6 +95,10 @@ bool tsri_broadcast(unsigned *rank, uint64_t *dim, unsigned b_rank, const uint64
 /* The windows of Conv, ConvTranspose, ConvInteger, QLinearConv, poolings. */
 enum tsr_status tsri_window(const struct tsri_infer *c, struct tsr_net_window *out);
 enum tsr_status tsri_einsum(const struct tsri_infer *c, struct tsr_net_einsum *out);
+/* A node of a finished net as infer sees it; in: room for `max` inputs. */
+enum tsr_status tsri_context(const struct tsr_net *net, const struct tsr_net_node *n,
+                             const struct tsr_net_value **in, size_t max, struct tsri_infer *c,
+                             struct tsr_err *err);
 
 /* ---- for eval ---- */
 

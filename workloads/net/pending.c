@@ -229,27 +229,3 @@ __attribute__((weak)) enum tsr_status tsri_infer_eye_like(struct tsri_infer *c) 
 __attribute__((weak)) enum tsr_status tsri_eval_eye_like(struct tsri_eval *c) {
   return tsri_fail(c->net, c->node, c->err, "is not supported yet");
 }
-__attribute__((weak)) enum tsr_status tsri_window(const struct tsri_infer *c,
-                                                  struct tsr_net_window *out) {
-  (void)out;
-  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
-}
-__attribute__((weak)) enum tsr_status tsr_net_window(const struct tsr_net *net,
-                                                     const struct tsr_net_node *n,
-                                                     struct tsr_net_window *out,
-                                                     struct tsr_err *err) {
-  (void)out;
-  return tsri_fail(net, n, err, "is not supported yet");
-}
-__attribute__((weak)) enum tsr_status tsri_einsum(const struct tsri_infer *c,
-                                                  struct tsr_net_einsum *out) {
-  (void)out;
-  return tsri_fail(c->net, c->node, c->err, "is not supported yet");
-}
-__attribute__((weak)) enum tsr_status tsr_net_einsum(const struct tsr_net *net,
-                                                     const struct tsr_net_node *n,
-                                                     struct tsr_net_einsum *out,
-                                                     struct tsr_err *err) {
-  (void)out;
-  return tsri_fail(net, n, err, "is not supported yet");
-}
