@@ -103,6 +103,7 @@ size_t tsri_emit_product(struct tsri_gen *g, const struct tsri_product *p) {
   op.has_conv = p->conv != NULL;
   if (p->conv) op.conv = *p->conv;
   struct tsri_from from = tsri_join(g, p->from, p->second);
+  if (g->st) return 0; /* lists may lack what failed */
   bool separate = tsri_all(g) && g->s->epilogue == TSRI_SEPARATE;
   for (size_t i = 0; i < p->n_steps && !separate; i++) {
     /* Behind a product that reads the model's input a name would be that of its A. */
