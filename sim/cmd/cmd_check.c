@@ -8,6 +8,7 @@
 #include "sim/cmd/cmd.h"
 #include "sim/engine/machine.h"
 #include "sim/run/run.h"
+#include "workloads/spec/spec.h"
 
 struct check_args {
   char **files;
@@ -64,11 +65,25 @@ static enum tsr_status check_arch(const char *path, char **what, struct tsr_err 
   return st;
 }
 
+/* A YAML file is an architecture, or a workload's specification by its text. */
+static enum tsr_status find_spec(const char *path, bool *spec, struct tsr_err *err) {
+  char *text;
+  size_t n;
+  *spec = false;
+  if (!is_yaml(path)) return TSR_OK;
+  enum tsr_status st = tsr_io_read(path, &text, &n, err);
+  if (st) return st;
+  *spec = tsr_spec_is(text, n);
+  tsr_mem_free(text);
+  return TSR_OK;
+}
+
 /* What a file is, is told by its ending; any other file is a workload. */
 static enum tsr_status check_file(const char *path, char **what, struct tsr_err *err) {
-  if (is_yaml(path)) {
-    return check_arch(path, what, err);
-  }
+  bool spec;
+  enum tsr_status found = find_spec(path, &spec, err);
+  if (found) return found;
+  if (is_yaml(path) && !spec) return check_arch(path, what, err);
   if (tsr_str_ends(path, ".bin")) return check_program(path, what, err);
   /* A bare word would name a built-in network. */
   char *file = tsr_mem_printf(strpbrk(path, "/.") ? "%s" : "./%s", path);
@@ -86,7 +101,8 @@ CMD(check) {
   static const struct argp argp = {.parser = parse_check,
                                    .args_doc = "FILE...",
                                    .doc = "Validates files: architectures (.yaml), programs "
-                                          "(.bin), workloads (anything else)."};
+                                          "(.bin), workloads (.yaml with a line `kind:`, "
+                                          "and anything else)."};
   struct check_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
   struct tsr_str out = TSR_STR_INIT;
