@@ -11,9 +11,9 @@ static struct tsri_from dense(struct tsri_gen *g, const char *side, size_t i, ui
   (void)snprintf(part, sizeof part, "%s%zu", side, i);
   struct tsri_product p = {
       .part = part, .kind = TSR_OP_LINEAR, .m = 1, .n = n, .k = k, .count = 1, .from = x};
-  tsri_step_add(&p, TSR_OP_BIAS, (struct tsri_from){0});
-  tsri_step_add(&p, activation, (struct tsri_from){0});
-  return tsri_one(g, tsri_emit_product(g, &p));
+  tsri_gen_step(&p, TSR_OP_BIAS, (struct tsri_from){0});
+  tsri_gen_step(&p, activation, (struct tsri_from){0});
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 /* One row of each table, behind the dense features. */
@@ -33,10 +33,11 @@ static struct tsri_from features(struct tsri_gen *g, uint64_t width,
                               .k = g->s->lookups,
                               .count = 1,
                               .attr.table = t->v[i]};
-    at[i + 1] = tsri_emit(g, part, op, (struct tsri_from){0}, false);
+    at[i + 1] = tsri_gen_emit(g, part, op, (struct tsri_from){0}, false);
   }
   struct tsri_from all = {at, t->n + 1};
-  return tsri_one(g, tsri_emit_rows(g, "features", TSR_OP_CONCAT, 1, (t->n + 1) * width, all));
+  return tsri_gen_one(g,
+                      tsri_gen_rows(g, "features", TSR_OP_CONCAT, 1, (t->n + 1) * width, all));
 }
 
 /* What the top reads and how wide it is. */
@@ -51,18 +52,18 @@ static struct joined pairs(struct tsri_gen *g, uint64_t width, struct tsri_from 
   uint64_t f = g->s->tables.n + 1, n = f * (f - 1) / 2;
   struct joined r = {.width = width + n};
   /* In lists of products a product of two activations is one of attention. */
-  enum tsr_op_kind kind = tsri_all(g) ? TSR_OP_BMM : TSR_OP_ATTN_QK;
+  enum tsr_op_kind kind = tsri_gen_all(g) ? TSR_OP_BMM : TSR_OP_ATTN_QK;
   struct tsri_product p = {
       .part = "interaction", .kind = kind, .m = f, .n = f, .k = width, .count = 1, .from = x};
-  r.from = tsri_one(g, tsri_emit_product(g, &p));
-  if (tsri_all(g)) {
+  r.from = tsri_gen_one(g, tsri_gen_product(g, &p));
+  if (tsri_gen_all(g)) {
     const struct tsr_op op = {
         .kind = TSR_OP_GATHER, .m = n, .n = 1, .k = 1, .count = 1, .attr.table = f * f};
-    r.from = tsri_one(g, tsri_emit(g, "pairs", op, r.from, false));
-    r.from = tsri_one(g, tsri_emit_rows(g, "top_input", TSR_OP_CONCAT, 1, r.width,
-                                        tsri_join(g, bottom, r.from)));
+    r.from = tsri_gen_one(g, tsri_gen_emit(g, "pairs", op, r.from, false));
+    r.from = tsri_gen_one(g, tsri_gen_rows(g, "top_input", TSR_OP_CONCAT, 1, r.width,
+                                           tsri_gen_join(g, bottom, r.from)));
   } else {
-    r.from = tsri_join(g, r.from, bottom);
+    r.from = tsri_gen_join(g, r.from, bottom);
   }
   return r;
 }
@@ -74,7 +75,7 @@ void tsri_gen_dlrm(struct tsri_gen *g) {
   for (size_t i = 1; i < s->bottom.n; i++)
     x = dense(g, "bot", i - 1, s->bottom.v[i], s->bottom.v[i - 1], TSR_OP_RELU, x);
   struct joined in = {.from = x, .width = (s->tables.n + 1) * width};
-  if (tsri_all(g)) in.from = features(g, width, x);
+  if (tsri_gen_all(g)) in.from = features(g, width, x);
   if (s->interaction == TSRI_DOT) in = pairs(g, width, x, in.from);
   for (size_t i = 0; i < s->top.n; i++) {
     enum tsr_op_kind last = i + 1 == s->top.n ? TSR_OP_SIGMOID : TSR_OP_RELU;

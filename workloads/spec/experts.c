@@ -19,31 +19,31 @@ static struct tsri_from expert_product(struct tsri_gen *g, uint64_t e, const cha
   p.kind = TSR_OP_MOE_LINEAR;
   p.count = 1;
   p.batched = true;
-  return tsri_one(g, tsri_emit_product(g, &p));
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 /* Expert e; what it returns ends it. */
 static struct tsri_from expert(struct tsri_gen *g, const struct tsri_stack *t,
                                const struct mixture *x, uint64_t e) {
   uint64_t rows = x->rows / x->touched + (e < x->rows % x->touched), d = g->s->hidden;
-  bool all = tsri_all(g), plain = g->s->ffn_kind == TSRI_PLAIN;
+  bool all = tsri_gen_all(g), plain = g->s->ffn_kind == TSRI_PLAIN;
   struct tsri_product p = {.m = rows, .n = t->ffn, .k = d, .from = x->in}, up = p;
   struct tsri_from mid;
   if (g->s->ffn_kind == TSRI_GATED_FUSED) {
     p.n = 2 * t->ffn;
     mid = expert_product(g, e, "gate_up", p);
   } else {
-    tsri_step_activation(g, &p);
+    tsri_gen_activation(g, &p);
     mid = expert_product(g, e, plain ? "up" : "gate", p);
   }
   if (g->s->ffn_kind == TSRI_GATED) {
-    if (all) tsri_step_add(&up, TSR_OP_MUL, mid);
+    if (all) tsri_gen_step(&up, TSR_OP_MUL, mid);
     struct tsri_from second = expert_product(g, e, "up", up);
-    mid = all ? second : tsri_join(g, mid, second);
+    mid = all ? second : tsri_gen_join(g, mid, second);
   }
   p = (struct tsri_product){.m = rows, .n = d, .k = t->ffn, .from = mid};
   /* Where products stand alone nothing else adds the residual. */
-  if (!all) p.from = tsri_join(g, mid, x->residual);
+  if (!all) p.from = tsri_gen_join(g, mid, x->residual);
   return expert_product(g, e, "down", p);
 }
 
@@ -84,26 +84,26 @@ struct tsri_from tsri_gen_experts(struct tsri_gen *g, const struct tsri_stack *t
                            .k = d,
                            .count = 1,
                            .from = h};
-  struct tsri_from router = tsri_one(g, tsri_emit_product(g, &p));
-  if (!tsri_all(g)) {
-    x.in = tsri_join(g, h, router);
+  struct tsri_from router = tsri_gen_one(g, tsri_gen_product(g, &p));
+  if (!tsri_gen_all(g)) {
+    x.in = tsri_gen_join(g, h, router);
     return experts(g, t, &x);
   }
   router =
-      tsri_one(g, tsri_emit_rows(g, "router_softmax", TSR_OP_SOFTMAX, t->tokens, n, router));
+      tsri_gen_one(g, tsri_gen_rows(g, "router_softmax", TSR_OP_SOFTMAX, t->tokens, n, router));
   struct tsr_op op = {.kind = TSR_OP_TOPK, .m = t->tokens, .n = n, .k = top, .count = 1};
-  router = tsri_one(g, tsri_emit(g, "router_topk", op, router, false));
+  router = tsri_gen_one(g, tsri_gen_emit(g, "router_topk", op, router, false));
   op = (struct tsr_op){.kind = TSR_OP_MOE_GATHER,
                        .m = t->tokens * top,
                        .n = d,
                        .k = top,
                        .count = 1,
                        .attr.experts = n};
-  x.in = tsri_one(g, tsri_emit(g, "dispatch", op, tsri_join(g, h, router), false));
+  x.in = tsri_gen_one(g, tsri_gen_emit(g, "dispatch", op, tsri_gen_join(g, h, router), false));
   op.kind = TSR_OP_MOE_SCATTER;
   op.m = t->tokens;
-  struct tsri_from ends = tsri_join(g, experts(g, t, &x), router);
-  struct tsri_from sum = tsri_one(g, tsri_emit(g, "combine", op, ends, false));
-  return tsri_one(
-      g, tsri_emit_rows(g, "residual", TSR_OP_ADD, t->tokens, d, tsri_join(g, sum, residual)));
+  struct tsri_from ends = tsri_gen_join(g, experts(g, t, &x), router);
+  struct tsri_from sum = tsri_gen_one(g, tsri_gen_emit(g, "combine", op, ends, false));
+  return tsri_gen_one(g, tsri_gen_rows(g, "residual", TSR_OP_ADD, t->tokens, d,
+                                       tsri_gen_join(g, sum, residual)));
 }

@@ -6,9 +6,9 @@
 
 struct tsri_from tsri_gen_norm(struct tsri_gen *g, const char *part, uint64_t tokens,
                                struct tsri_from x) {
-  if (!tsri_all(g) || g->s->norm == TSRI_NO_NORM) return x;
+  if (!tsri_gen_all(g) || g->s->norm == TSRI_NO_NORM) return x;
   enum tsr_op_kind kind = g->s->norm == TSRI_RMSNORM ? TSR_OP_RMSNORM : TSR_OP_LAYERNORM;
-  return tsri_one(g, tsri_emit_rows(g, part, kind, tokens, g->s->hidden, x));
+  return tsri_gen_one(g, tsri_gen_rows(g, part, kind, tokens, g->s->hidden, x));
 }
 
 static struct tsri_from norm_before(struct tsri_gen *g, const char *part, uint64_t tokens,
@@ -35,16 +35,16 @@ static struct tsri_from project(struct tsri_gen *g, const char *part, uint64_t t
                            .k = g->s->hidden,
                            .count = 1,
                            .from = x};
-  tsri_step_bias(g, &p, true);
-  return tsri_one(g, tsri_emit_product(g, &p));
+  tsri_gen_bias(g, &p, true);
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 static struct tsri_from rope(struct tsri_gen *g, const char *part, uint64_t tokens,
                              uint64_t heads, struct tsri_from x) {
-  if (!tsri_all(g) || g->s->positions != TSRI_ROPE) return x;
+  if (!tsri_gen_all(g) || g->s->positions != TSRI_ROPE) return x;
   const struct tsr_op op = {
       .kind = TSR_OP_ROPE, .m = tokens, .n = g->s->head_dim, .k = 1, .count = heads};
-  return tsri_one(g, tsri_emit(g, part, op, x, false));
+  return tsri_gen_one(g, tsri_gen_emit(g, part, op, x, false));
 }
 
 static struct qkv projections(struct tsri_gen *g, const struct tsri_stack *t,
@@ -80,8 +80,9 @@ static struct tsri_from attend(struct tsri_gen *g, const struct tsri_stack *t,
       .count = t->heads,
       .attr = {.heads = t->heads, .kv_heads = g->s->kv_heads, .causal = causal}};
   if (g->s->attention == TSRI_ATTENTION) {
-    struct tsri_from kv = x.k.n ? tsri_join(g, x.k, x.v) : x.k;
-    return tsri_one(g, tsri_emit(g, names->fused, op, tsri_join(g, x.q, kv), false));
+    struct tsri_from kv = x.k.n ? tsri_gen_join(g, x.k, x.v) : x.k;
+    return tsri_gen_one(g,
+                        tsri_gen_emit(g, names->fused, op, tsri_gen_join(g, x.q, kv), false));
   }
   struct tsri_product qk = {.part = names->scores,
                             .kind = TSR_OP_ATTN_QK,
@@ -91,10 +92,10 @@ static struct tsri_from attend(struct tsri_gen *g, const struct tsri_stack *t,
                             .count = t->heads,
                             .from = x.q,
                             .second = x.k};
-  struct tsri_from p = tsri_one(g, tsri_emit_product(g, &qk));
+  struct tsri_from p = tsri_gen_one(g, tsri_gen_product(g, &qk));
   op = (struct tsr_op){
       .kind = TSR_OP_SOFTMAX, .m = t->tokens, .n = keys, .k = 1, .count = t->heads};
-  if (tsri_all(g)) p = tsri_one(g, tsri_emit(g, names->softmax, op, p, false));
+  if (tsri_gen_all(g)) p = tsri_gen_one(g, tsri_gen_emit(g, names->softmax, op, p, false));
   struct tsri_product pv = {.part = names->mix,
                             .kind = TSR_OP_ATTN_PV,
                             .m = t->tokens,
@@ -103,7 +104,7 @@ static struct tsri_from attend(struct tsri_gen *g, const struct tsri_stack *t,
                             .count = t->heads,
                             .from = p,
                             .second = x.v};
-  return tsri_one(g, tsri_emit_product(g, &pv));
+  return tsri_gen_one(g, tsri_gen_product(g, &pv));
 }
 
 /* Back to the residual stream, which it adds. */
@@ -116,9 +117,9 @@ static struct tsri_from close(struct tsri_gen *g, const char *part, uint64_t tok
                            .k = k,
                            .count = 1,
                            .from = from};
-  tsri_step_bias(g, &p, false);
-  tsri_step_add(&p, TSR_OP_ADD, residual);
-  return tsri_one(g, tsri_emit_product(g, &p));
+  tsri_gen_bias(g, &p, false);
+  tsri_gen_step(&p, TSR_OP_ADD, residual);
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 static struct tsri_from self_attention(struct tsri_gen *g, const struct tsri_stack *t,
@@ -156,7 +157,7 @@ static struct tsri_product wide(const struct tsri_gen *g, const struct tsri_stac
                            .k = g->s->hidden,
                            .count = 1,
                            .from = x};
-  tsri_step_bias(g, &p, false);
+  tsri_gen_bias(g, &p, false);
   return p;
 }
 
@@ -166,16 +167,16 @@ static struct tsri_from widen(struct tsri_gen *g, const struct tsri_stack *t,
   struct tsri_product p;
   if (g->s->ffn_kind == TSRI_GATED_FUSED) {
     p = wide(g, t, "gate_up", 2 * t->ffn, x);
-    return tsri_one(g, tsri_emit_product(g, &p));
+    return tsri_gen_one(g, tsri_gen_product(g, &p));
   }
   p = wide(g, t, g->s->ffn_kind == TSRI_PLAIN ? "ffn1" : "gate", t->ffn, x);
-  tsri_step_activation(g, &p);
-  struct tsri_from first = tsri_one(g, tsri_emit_product(g, &p));
+  tsri_gen_activation(g, &p);
+  struct tsri_from first = tsri_gen_one(g, tsri_gen_product(g, &p));
   if (g->s->ffn_kind == TSRI_PLAIN) return first;
   p = wide(g, t, "up", t->ffn, x);
-  if (tsri_all(g)) tsri_step_add(&p, TSR_OP_MUL, first);
-  struct tsri_from up = tsri_one(g, tsri_emit_product(g, &p));
-  return tsri_all(g) ? up : tsri_join(g, first, up);
+  if (tsri_gen_all(g)) tsri_gen_step(&p, TSR_OP_MUL, first);
+  struct tsri_from up = tsri_gen_one(g, tsri_gen_product(g, &p));
+  return tsri_gen_all(g) ? up : tsri_gen_join(g, first, up);
 }
 
 static struct tsri_from feed_forward(struct tsri_gen *g, const struct tsri_stack *t,

@@ -99,22 +99,22 @@ struct tsri_product {
 };
 
 /* gen.c: copies of lists in the graph's arena. */
-struct tsri_from tsri_one(struct tsri_gen *g, size_t at);
-struct tsri_from tsri_join(struct tsri_gen *g, struct tsri_from a, struct tsri_from b);
+struct tsri_from tsri_gen_one(struct tsri_gen *g, size_t at);
+struct tsri_from tsri_gen_join(struct tsri_gen *g, struct tsri_from a, struct tsri_from b);
 /* Appends the operator `prefix part`, for the whole batch unless `batched`; its index. */
-size_t tsri_emit(struct tsri_gen *g, const char *part, struct tsr_op op, struct tsri_from from,
-                 bool batched);
+size_t tsri_gen_emit(struct tsri_gen *g, const char *part, struct tsr_op op,
+                     struct tsri_from from, bool batched);
 /* The same of an operator without products: m rows of n, k = 1. */
-size_t tsri_emit_rows(struct tsri_gen *g, const char *part, enum tsr_op_kind kind, uint64_t m,
-                      uint64_t n, struct tsri_from from);
+size_t tsri_gen_rows(struct tsri_gen *g, const char *part, enum tsr_op_kind kind, uint64_t m,
+                     uint64_t n, struct tsri_from from);
 /* A product and its steps: fused into it, as operators of their own, or (where products stand
  * alone) only as dependencies; index of what holds the result. */
-size_t tsri_emit_product(struct tsri_gen *g, const struct tsri_product *p);
-void tsri_step_add(struct tsri_product *p, enum tsr_op_kind kind, struct tsri_from with);
+size_t tsri_gen_product(struct tsri_gen *g, const struct tsri_product *p);
+void tsri_gen_step(struct tsri_product *p, enum tsr_op_kind kind, struct tsri_from with);
 /* Bias and activation where the specification has them. */
-void tsri_step_bias(const struct tsri_gen *g, struct tsri_product *p, bool qkv);
-void tsri_step_activation(const struct tsri_gen *g, struct tsri_product *p);
-bool tsri_all(const struct tsri_gen *g);
+void tsri_gen_bias(const struct tsri_gen *g, struct tsri_product *p, bool qkv);
+void tsri_gen_activation(const struct tsri_gen *g, struct tsri_product *p);
+bool tsri_gen_all(const struct tsri_gen *g);
 
 /* A stack of layers: encoder or decoder. */
 struct tsri_stack {

@@ -20,9 +20,9 @@ static struct tsri_from conv(struct tsri_gen *g, const char *part, struct tsr_co
                            .count = 1,
                            .from = from,
                            .conv = &c};
-  tsri_step_bias(g, &p, false);
-  if (activation) tsri_step_activation(g, &p);
-  return tsri_one(g, tsri_emit_product(g, &p));
+  tsri_gen_bias(g, &p, false);
+  if (activation) tsri_gen_activation(g, &p);
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 static struct tsri_from image(struct tsri_gen *g) {
@@ -62,8 +62,8 @@ static struct tsri_from words(struct tsri_gen *g, uint64_t tokens) {
                             .k = 1,
                             .count = 1,
                             .attr.table = g->s->vocab};
-  if (!tsri_all(g) || !g->s->vocab || !g->s->embedding) return input;
-  return tsri_one(g, tsri_emit(g, "embed", op, input, false));
+  if (!tsri_gen_all(g) || !g->s->vocab || !g->s->embedding) return input;
+  return tsri_gen_one(g, tsri_gen_emit(g, "embed", op, input, false));
 }
 
 /* The first layer's input: `front` where a front end makes it, else words. */
@@ -73,8 +73,8 @@ static struct tsri_from embed(struct tsri_gen *g, bool front, uint64_t tokens) {
     x = g->s->image ? image(g) : audio(g);
   else
     x = words(g, tokens);
-  if (tsri_all(g) && g->s->positions == TSRI_LEARNED)
-    x = tsri_one(g, tsri_emit_rows(g, "positions", TSR_OP_ADD, tokens, g->s->hidden, x));
+  if (tsri_gen_all(g) && g->s->positions == TSRI_LEARNED)
+    x = tsri_gen_one(g, tsri_gen_rows(g, "positions", TSR_OP_ADD, tokens, g->s->hidden, x));
   /* Without a norm at the start of its layers a model has one here; the model's input has been
    * through it. */
   if (g->s->norm_at == TSRI_AFTER && x.n) x = tsri_gen_norm(g, "embed_norm", tokens, x);
@@ -91,9 +91,9 @@ static struct tsri_from head(struct tsri_gen *g, const char *part, uint64_t rows
                            .k = g->s->hidden,
                            .count = 1,
                            .from = x};
-  if (bias) tsri_step_bias(g, &p, false);
-  if (tanh) tsri_step_add(&p, TSR_OP_TANH, input);
-  return tsri_one(g, tsri_emit_product(g, &p));
+  if (bias) tsri_gen_bias(g, &p, false);
+  if (tanh) tsri_gen_step(&p, TSR_OP_TANH, input);
+  return tsri_gen_one(g, tsri_gen_product(g, &p));
 }
 
 static void heads(struct tsri_gen *g, uint64_t tokens, struct tsri_from x) {
@@ -134,8 +134,8 @@ static const size_t *cross_kv(struct tsri_gen *g, struct tsri_from x) {
                              .k = s->hidden,
                              .count = 1,
                              .from = x};
-    tsri_step_bias(g, &p, true);
-    at[i] = tsri_emit_product(g, &p);
+    tsri_gen_bias(g, &p, true);
+    at[i] = tsri_gen_product(g, &p);
   }
   return at;
 }

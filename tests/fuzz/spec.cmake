@@ -1,0 +1,1 @@
+tsr_fuzz(spec DEPS tsr_workloads tsr_spec)
