@@ -142,7 +142,8 @@ enum tsr_status tsri_infer_dynamic_quantize_linear(struct tsri_infer *c) {
 }
 
 /* The range always holds 0, so that 0 has a code.  Zeros alone have no range: any scale
- * gives their codes, 1 is taken. */
+ * gives their codes, 1 is taken.  The scale is a result, and so it and the quotients are
+ * rounded to its type: next to a tie that decides the code. */
 enum tsr_status tsri_eval_dynamic_quantize_linear(struct tsri_eval *c) {
   const struct tsr_array *x = tsri_arg(c, 0);
   struct tsr_array *y = tsri_result(c, 0), *scale = tsri_result(c, 1);
@@ -152,10 +153,11 @@ enum tsr_status tsri_eval_dynamic_quantize_linear(struct tsri_eval *c) {
     least = x->f[i] < least ? x->f[i] : least;
     most = x->f[i] > most ? x->f[i] : most;
   }
-  double step = most > least ? (most - least) / 255 : 1;
+  double step = most > least ? tsr_dtype_round(x->type, (most - least) / 255) : 1;
+  if (step == 0) step = 1;
   double z = (double)tsri_quantise(TSR_DTYPE_U8, -least / step, 0);
   for (uint64_t i = 0; y && i < y->n; i++)
-    y->i[i] = tsri_quantise(TSR_DTYPE_U8, x->f[i] / step, z);
+    y->i[i] = tsri_quantise(TSR_DTYPE_U8, tsr_dtype_round(x->type, x->f[i] / step), z);
   if (scale) scale->f[0] = step;
   if (zero) zero->i[0] = (int64_t)z;
   return TSR_OK;
