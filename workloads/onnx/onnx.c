@@ -26,16 +26,23 @@ static bool is_default(const char *domain) {
   return !domain || !domain[0] || tsr_str_eq(domain, "ai.onnx");
 }
 
+static bool uses_default(const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_node; i++)
+    if (is_default(g->node[i]->domain)) return true;
+  return false;
+}
+
 static enum tsr_status find_opset(const char *path, const Onnx__ModelProto *m, int *out,
                                   struct tsr_err *err) {
   int64_t v = 0;
   for (size_t i = 0; i < m->n_opset_import; i++)
     if (is_default(m->opset_import[i]->domain) && m->opset_import[i]->has_version)
       v = m->opset_import[i]->version;
+  if (v == 0 && !uses_default(m->graph)) v = TSR_ONNX_OPSET_MAX; /* nothing depends on it */
   if (v < 1 || v > INT32_MAX)
     return tsr_err_set(err, TSR_INPUT,
                        "%s: the model names no opset of ONNX's operators; expected an import "
-                       "of the default domain, version 1 to %d, got %" PRId64,
+                       "of the default domain, version 1 to %d, got '%" PRId64 "'",
                        path, TSR_ONNX_OPSET_MAX, v);
   if (v > TSR_ONNX_OPSET_MAX)
     tsr_err_warn(err, NULL,

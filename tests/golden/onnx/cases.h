@@ -16,7 +16,9 @@ enum onnx_skip {
   ONNX_RUNS,
   ONNX_NO_OPERATOR, /* net.def has no row for one of its operators */
   ONNX_NO_NUMBERS,  /* strings, sequences, optionals, maps, sparse tensors */
-  ONNX_CONTROL      /* control flow: a node holds a graph */
+  ONNX_CONTROL,     /* control flow: a node holds a graph */
+  ONNX_TRAINS,      /* a node is told to train, which is no inference */
+  ONNX_SKIPS_
 };
 
 /* What had to be a constant for the shapes to follow. */

@@ -1,6 +1,6 @@
 /* Every model of ONNX's own test data, evaluated in double precision and compared with the
  * outputs that are stored beside it.  A model is skipped only when it holds an operator that
- * net.def lacks, a type that is no number, or control flow.
+ * net.def lacks, a type that is no number, control flow, or a node told to train.
  *
  * `onnx_test [TEXT]`: only the tests whose name contains it.  Exits with 77 where the data are
  * not installed. */
@@ -21,7 +21,7 @@ struct word {
 struct tally {
   const char *only;
   size_t passed, failed, with_constants;
-  size_t skipped[ONNX_CONTROL + 1];
+  size_t skipped[ONNX_SKIPS_];
   struct word words[WORDS_MAX]; /* operators and kinds of types that models were skipped for */
   size_t n_words;
 };
@@ -117,12 +117,12 @@ static int more_first(const void *a, const void *b) {
 }
 
 static void report(struct tally *t) {
-  size_t skipped =
-      t->skipped[ONNX_NO_OPERATOR] + t->skipped[ONNX_NO_NUMBERS] + t->skipped[ONNX_CONTROL];
+  size_t skipped = 0;
+  for (size_t i = 0; i < ONNX_SKIPS_; i++) skipped += t->skipped[i];
   printf("golden: onnx reference: %zu passed, %zu failed, %zu skipped (unsupported operator: "
-         "%zu, strings/sequences: %zu, control flow: %zu)\n",
+         "%zu, strings/sequences: %zu, control flow: %zu, training: %zu)\n",
          t->passed, t->failed, skipped, t->skipped[ONNX_NO_OPERATOR],
-         t->skipped[ONNX_NO_NUMBERS], t->skipped[ONNX_CONTROL]);
+         t->skipped[ONNX_NO_NUMBERS], t->skipped[ONNX_CONTROL], t->skipped[ONNX_TRAINS]);
   printf("golden: onnx reference: %zu of the passed have shapes that depend on their inputs' "
          "values, which were constants then\n",
          t->with_constants);
