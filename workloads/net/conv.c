@@ -179,15 +179,8 @@ static bool convolve(const struct conv *v, bool transposed, const double *w, con
 /* x of batch, channels and at least one more dimension; w of as many; groups that divide. */
 static enum tsr_status conv_shape(const struct tsri_infer *c, size_t ix, size_t iw,
                                   bool transposed, struct tsr_net_window *w, struct conv *v) {
-  enum tsr_status s = tsri_want_rank_from(c, ix, 3);
   const struct tsr_net_value *x = tsri_in(c, ix), *k = tsri_in(c, iw);
-  if (s == TSR_OK) s = tsri_want_rank(c, iw, x->rank);
-  if (s == TSR_OK && x->rank > 5)
-    return tsri_fail(
-        c->net, c->node, c->err,
-        "too many dimensions; expected at most 3 beside batch and channels, got %s",
-        tsri_shape_text(x->rank, x->dim).s);
-  if (s == TSR_OK) s = tsri_window(c, w);
+  enum tsr_status s = tsri_window(c, w); /* ranks too */
   if (s != TSR_OK) return s;
   uint64_t g = w->groups, m = transposed ? k->dim[1] * g : k->dim[0];
   bool fit = g && x->dim[1] % g == 0 && m % g == 0 &&
@@ -198,7 +191,7 @@ static enum tsr_status conv_shape(const struct tsri_infer *c, size_t ix, size_t 
         "channels that do not fit group=%llu; expected weights %s, got x %s and w %s",
         (unsigned long long)g,
         transposed ? "[channels of x, m/group, ..]" : "[m, channels of x/group, ..]",
-        tsri_shape_text(x->rank, x->dim).s, tsri_shape_text(k->rank, k->dim).s);
+        tsri_net_shape_text(x->rank, x->dim).s, tsri_net_shape_text(k->rank, k->dim).s);
   conv_of(w, x->dim[0], x->dim[1], m, v);
   return TSR_OK;
 }

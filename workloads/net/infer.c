@@ -138,8 +138,8 @@ enum tsr_status tsri_axis(const struct tsri_infer *c, const char *name, int64_t 
   return settle_axis(c, name, tsr_net_attr_int(c->node, name, absent), rank, out);
 }
 
-enum tsr_status tsri_axes(const struct tsri_infer *c, const char *name, size_t i, unsigned rank,
-                          bool axes[TSR_RANK_MAX], bool *given) {
+enum tsr_status tsri_net_axes(const struct tsri_infer *c, const char *name, size_t i,
+                              unsigned rank, bool axes[TSR_RANK_MAX], bool *given) {
   int64_t list[TSR_RANK_MAX];
   size_t n;
   memset(axes, 0, TSR_RANK_MAX * sizeof *axes);

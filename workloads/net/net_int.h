@@ -88,8 +88,8 @@ enum tsr_status tsri_axis(const struct tsri_infer *c, const char *name, int64_t 
                           unsigned rank, unsigned *out);
 /* Axes of attribute or input (as tsri_ints) as flags; none given: all false, *given false.
  * Twice the same axis is refused. */
-enum tsr_status tsri_axes(const struct tsri_infer *c, const char *name, size_t i, unsigned rank,
-                          bool axes[TSR_RANK_MAX], bool *given);
+enum tsr_status tsri_net_axes(const struct tsri_infer *c, const char *name, size_t i,
+                              unsigned rank, bool axes[TSR_RANK_MAX], bool *given);
 /* b on top of the shape in *rank, dim, as numpy broadcasts; false when they do not fit. */
 bool tsri_broadcast(unsigned *rank, uint64_t *dim, unsigned b_rank, const uint64_t *b_dim);
 /* The windows of Conv, ConvTranspose, ConvInteger, QLinearConv, poolings. */
@@ -110,10 +110,10 @@ void tsri_strides_to(const struct tsr_array *a, unsigned rank, const uint64_t *d
 /* Walks `rank` dimensions row-major, with up to 4 offsets; inner runs along the last dimension
  * are the caller's loop.  Usage:
  *   struct tsri_walk w;
- *   if (tsri_walk_init(&w, rank, dim, n, stride))     (stride[k][d])
+ *   if (tsri_net_walk_init(&w, rank, dim, n, stride))     (stride[k][d])
  *     do … w.n_inner elements from w.at[k] on in steps of w.step[k] …
- *     while (tsri_walk_next(&w));
- * tsri_walk_init returns false where the shape is empty: then there is nothing to walk.
+ *     while (tsri_net_walk_next(&w));
+ * tsri_net_walk_init returns false where the shape is empty: then there is nothing to walk.
  * Neighbouring dimensions that are one run for all offsets are joined. */
 enum { TSRI_WALK = 4 };
 struct tsri_walk {
@@ -122,9 +122,9 @@ struct tsri_walk {
   uint64_t step[TSRI_WALK], at[TSRI_WALK];
   uint64_t dim[TSR_RANK_MAX], i[TSR_RANK_MAX], stride[TSRI_WALK][TSR_RANK_MAX];
 };
-bool tsri_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, unsigned n,
-                    const uint64_t (*stride)[TSR_RANK_MAX]);
-bool tsri_walk_next(struct tsri_walk *w);
+bool tsri_net_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, unsigned n,
+                        const uint64_t (*stride)[TSR_RANK_MAX]);
+bool tsri_net_walk_next(struct tsri_walk *w);
 
 /* ---- the operators ---- */
 

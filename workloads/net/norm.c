@@ -175,14 +175,15 @@ static void affine(struct tsr_array *y, const struct tsr_array *scale,
   tsri_strides(y->rank, y->dim, stride[0]);
   tsri_strides_to(scale, y->rank, y->dim, stride[1]);
   tsri_strides_to(bias ? bias : scale, y->rank, y->dim, stride[2]);
-  if (!tsri_walk_init(&w, y->rank, y->dim, 3, (const uint64_t(*)[TSR_RANK_MAX])stride)) return;
+  if (!tsri_net_walk_init(&w, y->rank, y->dim, 3, (const uint64_t(*)[TSR_RANK_MAX])stride))
+    return;
   do {
     for (uint64_t i = 0; i < w.n_inner; i++) {
       double *v = y->f + w.at[0] + i * w.step[0];
       *v = *v * scale->f[w.at[1] + i * w.step[1]] +
            (bias ? bias->f[w.at[2] + i * w.step[2]] : 0);
     }
-  } while (tsri_walk_next(&w));
+  } while (tsri_net_walk_next(&w));
 }
 
 /* Input i, when given, is broadcast to x. */
@@ -195,7 +196,8 @@ static enum tsr_status want_broadcast(const struct tsri_infer *c, size_t i, cons
   if (fits) return TSR_OK;
   return tsri_fail(c->net, c->node, c->err,
                    "wrong shape of %s; expected one that is broadcast to x %s, got %s", what,
-                   tsri_shape_text(x->rank, x->dim).s, tsri_shape_text(v->rank, v->dim).s);
+                   tsri_net_shape_text(x->rank, x->dim).s,
+                   tsri_net_shape_text(v->rank, v->dim).s);
 }
 
 static enum tsr_status infer_rows(struct tsri_infer *c, unsigned *axis) {

@@ -13,8 +13,8 @@ struct tsr_array *tsri_result(const struct tsri_eval *c, size_t i) {
   return i < c->node->n_out ? c->out[i] : NULL;
 }
 
-struct tsri_shape_text tsri_shape_text(unsigned rank, const uint64_t *dim) {
-  struct tsri_shape_text t = {"["};
+struct tsri_net_shape_text tsri_net_shape_text(unsigned rank, const uint64_t *dim) {
+  struct tsri_net_shape_text t = {"["};
   size_t at = 1;
   for (unsigned d = 0; d < rank; d++)
     at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%" PRIu64, d ? "," : "", dim[d]);
@@ -30,7 +30,7 @@ enum tsr_status tsri_want_shape(const struct tsri_infer *c, size_t i, const char
   for (unsigned d = 0; same && d < rank; d++) same = v->dim[d] == dim[d];
   if (same) return TSR_OK;
   return tsri_fail(c->net, c->node, c->err, "wrong shape of %s; expected %s, got %s", what,
-                   tsri_shape_text(rank, dim).s, tsri_shape_text(v->rank, v->dim).s);
+                   tsri_net_shape_text(rank, dim).s, tsri_net_shape_text(v->rank, v->dim).s);
 }
 
 enum tsr_status tsri_want_list(const struct tsri_infer *c, size_t i, const char *what,
@@ -50,7 +50,7 @@ enum tsr_status tsri_want_rank_from(const struct tsri_infer *c, size_t i, unsign
   if (!v || v->rank >= rank) return TSR_OK;
   return tsri_fail(c->net, c->node, c->err,
                    "input %zu has too few dimensions; expected at least %u, got %s", i, rank,
-                   tsri_shape_text(v->rank, v->dim).s);
+                   tsri_net_shape_text(v->rank, v->dim).s);
 }
 
 enum tsr_status tsri_want_types(const struct tsri_infer *c, size_t i,

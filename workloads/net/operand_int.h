@@ -13,10 +13,10 @@ const struct tsr_array *tsri_arg(const struct tsri_eval *c, size_t i);
 struct tsr_array *tsri_result(const struct tsri_eval *c, size_t i);
 
 /* `[2,3]`, for messages. */
-struct tsri_shape_text {
+struct tsri_net_shape_text {
   char s[192];
 };
-struct tsri_shape_text tsri_shape_text(unsigned rank, const uint64_t *dim);
+struct tsri_net_shape_text tsri_net_shape_text(unsigned rank, const uint64_t *dim);
 
 /* Input i, when given, has exactly this shape; `what` names it in the message. */
 enum tsr_status tsri_want_shape(const struct tsri_infer *c, size_t i, const char *what,

@@ -7,21 +7,14 @@
 struct pool {
   uint64_t in[3], out[3], kernel[3], stride[3], dil[3], lo[3], hi[3];
   uint64_t n_planes, n_in, n_out; /* batch * channels; elements of a plane */
-  unsigned dims;
 };
 
 static enum tsr_status pool_of(const struct tsri_infer *c, struct pool *p,
                                struct tsr_net_window *w) {
-  enum tsr_status s = tsri_want_rank_from(c, 0, 3);
   const struct tsr_net_value *x = tsri_in(c, 0);
-  if (s == TSR_OK && x->rank > 5)
-    return tsri_fail(
-        c->net, c->node, c->err,
-        "too many dimensions; expected at most 3 beside batch and channels, got %s",
-        tsri_shape_text(x->rank, x->dim).s);
-  if (s == TSR_OK) s = tsri_window(c, w);
+  enum tsr_status s = tsri_window(c, w); /* rank too */
   if (s != TSR_OK) return s;
-  *p = (struct pool){.dims = w->dims, .n_planes = x->dim[0] * x->dim[1]};
+  *p = (struct pool){.n_planes = x->dim[0] * x->dim[1]};
   for (unsigned d = 0; d < 3; d++) {
     bool has = d + w->dims >= 3;
     unsigned e = has ? d + w->dims - 3 : 0;

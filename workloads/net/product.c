@@ -49,7 +49,8 @@ static enum tsr_status product_of(const struct tsri_infer *c, size_t ia, size_t 
   if (!fit)
     return tsri_fail(c->net, c->node, c->err,
                      "matrices that do not fit; expected [..,m,k] and [..,k,n], got %s and %s",
-                     tsri_shape_text(a->rank, a->dim).s, tsri_shape_text(b->rank, b->dim).s);
+                     tsri_net_shape_text(a->rank, a->dim).s,
+                     tsri_net_shape_text(b->rank, b->dim).s);
   batch_steps(p, a->rank, a->dim, p->m * p->k, p->a_step);
   batch_steps(p, b->rank, b->dim, p->k * p->n, p->b_step);
   p->n_batch = tsri_count(p->batch, 0, p->rank);
@@ -302,10 +303,10 @@ static enum tsr_status gemm_of(const struct tsri_infer *c, struct gemm *g) {
   g->k = a->dim[!g->ta];
   g->n = b->dim[!g->tb];
   if (b->dim[g->tb] == g->k) return TSR_OK;
-  return tsri_fail(c->net, c->node, c->err,
-                   "matrices that do not fit; expected %s and %s, got %s and %s",
-                   g->ta ? "[k,m]" : "[m,k]", g->tb ? "[n,k]" : "[k,n]",
-                   tsri_shape_text(a->rank, a->dim).s, tsri_shape_text(b->rank, b->dim).s);
+  return tsri_fail(
+      c->net, c->node, c->err, "matrices that do not fit; expected %s and %s, got %s and %s",
+      g->ta ? "[k,m]" : "[m,k]", g->tb ? "[n,k]" : "[k,n]",
+      tsri_net_shape_text(a->rank, a->dim).s, tsri_net_shape_text(b->rank, b->dim).s);
 }
 
 enum tsr_status tsri_infer_gemm(struct tsri_infer *c) {
@@ -326,8 +327,9 @@ enum tsr_status tsri_infer_gemm(struct tsri_infer *c) {
                got[1] == g.n && (!exact || (add->rank == 2 && add->dim[0] == g.m));
     if (!fit || (exact && add->dim[1] != g.n))
       return tsri_fail(c->net, c->node, c->err, "wrong shape of C; expected %s%s, got %s",
-                       tsri_shape_text(2, dim).s, exact ? "" : " or what is broadcast to it",
-                       tsri_shape_text(add->rank, add->dim).s);
+                       tsri_net_shape_text(2, dim).s,
+                       exact ? "" : " or what is broadcast to it",
+                       tsri_net_shape_text(add->rank, add->dim).s);
   }
   return tsri_set(c, 0, tsri_in(c, 0)->type, 2, dim);
 }

@@ -156,7 +156,7 @@ static const struct reduction *reduction_of(enum tsr_net_op op) {
 static enum tsr_status reduced(const struct tsri_infer *c, bool axes[TSR_RANK_MAX]) {
   bool given, any = false;
   unsigned rank = tsri_in(c, 0)->rank;
-  enum tsr_status s = tsri_axes(c, "axes", 1, rank, axes, &given);
+  enum tsr_status s = tsri_net_axes(c, "axes", 1, rank, axes, &given);
   if (s != TSR_OK) return s;
   for (unsigned d = 0; d < rank; d++) any = any || axes[d];
   bool none = tsr_net_attr_int(c->node, "noop_with_empty_axes", 0) != 0;
@@ -281,7 +281,7 @@ enum tsr_status tsri_infer_arg_reduce(struct tsri_infer *c) {
   if (!x->dim[axis])
     return tsri_fail(c->net, c->node, c->err,
                      "axis %u has no elements; expected at least 1, got %s", axis,
-                     tsri_shape_text(x->rank, x->dim).s);
+                     tsri_net_shape_text(x->rank, x->dim).s);
   bool keep = tsr_net_attr_int(c->node, "keepdims", 1) != 0;
   uint64_t dim[TSR_RANK_MAX];
   unsigned rank = 0;

@@ -29,8 +29,8 @@ static bool joins(const struct tsri_walk *w, unsigned d, const uint64_t *dim,
   return true;
 }
 
-bool tsri_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, unsigned n,
-                    const uint64_t (*stride)[TSR_RANK_MAX]) {
+bool tsri_net_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, unsigned n,
+                        const uint64_t (*stride)[TSR_RANK_MAX]) {
   *w = (struct tsri_walk){.n = n, .n_inner = 1};
   for (unsigned d = 0; d < rank; d++) {
     if (dim[d] == 0) return false;
@@ -47,7 +47,7 @@ bool tsri_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, uns
   return true;
 }
 
-bool tsri_walk_next(struct tsri_walk *w) {
+bool tsri_net_walk_next(struct tsri_walk *w) {
   for (unsigned d = w->rank; d-- > 0;) {
     for (unsigned k = 0; k < w->n; k++) w->at[k] += w->stride[k][d];
     if (++w->i[d] < w->dim[d]) return true;
