@@ -1,0 +1,1 @@
+tsr_fuzz(graph_json DEPS tsr_exchange)

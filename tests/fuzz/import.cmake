@@ -1,0 +1,1 @@
+tsr_fuzz(import DEPS tsr_exchange)

@@ -1,0 +1,1 @@
+tsr_fuzz(npy DEPS tsr_tensor)

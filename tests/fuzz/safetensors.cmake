@@ -1,0 +1,1 @@
+tsr_fuzz(safetensors DEPS tsr_tensor)
