@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/base/io.h"
+#include "workloads/exchange/graph_json.h"
 #include "workloads/spec/spec.h"
 #include "workloads/workloads_int.h"
 
@@ -111,11 +112,9 @@ static enum tsr_status find_text(const char *what, const char **text, size_t *le
   return s;
 }
 
-#if 0 /* until the rooms below it are there */
 static bool is_model(const char *what) {
   return is_path(what) && tsr_str_ends(what, ".onnx");
 }
-#endif
 
 /* A file by its ending; a built-in network by its text, that of the zoo or of a stored run. */
 static bool is_spec(const char *what, const char *text, size_t len) {
@@ -128,9 +127,7 @@ enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_op
                                   struct tsr_graph **out, struct tsr_err *err) {
   static const struct tsr_workload_options none = {0};
   if (!o) o = &none;
-#if 0
   if (is_model(what)) return tsri_model_read(what, o, out, err);
-#endif
   if (o->n_dims || o->skip_unsupported)
     return tsr_err_set(err, TSR_USAGE,
                        "workload '%s' has no open dimensions and no unsupported operators; "
@@ -147,6 +144,11 @@ enum tsr_status tsr_workload_read(const char *what, const struct tsr_workload_op
   TSR_CHECK(text != NULL);
   if (is_spec(what, text, len)) {
     enum tsr_status s = tsr_spec_read(what, text, len, o->batch, out, err);
+    tsr_mem_free(owned);
+    return s;
+  }
+  if (!spelling_of(what) && tsr_graph_json_is(text, len)) {
+    enum tsr_status s = tsr_graph_json_read(what, text, len, o->batch, out, err);
     tsr_mem_free(owned);
     return s;
   }

@@ -1,5 +1,6 @@
 /* run, rerun: simulate and store. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/query/query.h"
@@ -10,13 +11,30 @@
 #include "sim/cmd/run_opts.h"
 #include "sim/run/run.h"
 
-enum { OPT_NUMERICS = 256, OPT_TRACE, OPT_SEED, OPT_NAME, OPT_MODEL, OPT_PROGRAM };
+enum {
+  OPT_NUMERICS = 256,
+  OPT_TRACE,
+  OPT_SEED,
+  OPT_NAME,
+  OPT_MODEL,
+  OPT_PROGRAM,
+  OPT_INPUT,
+  OPT_EXPECT,
+  OPT_ULP,
+  OPT_DUMP,
+  OPT_DATASET,
+  OPT_DECODE
+};
+/* Of each list of files. */
+enum { FILES_MAX = 256 };
 
 enum model { MODEL_EVENT, MODEL_ANALYTIC, MODEL_BOTH };
 struct run_args {
   struct cmd_run_opts common;
   enum model model;
   struct tsr_run_options o;
+  struct tsr_run_file input[FILES_MAX], expect[FILES_MAX], dump[FILES_MAX];
+  bool ulp;
 };
 
 static const struct argp_option run_options[] = {
@@ -31,9 +49,39 @@ static const struct argp_option run_options[] = {
      0},
     {"seed", OPT_SEED, "N", 0, "of the operands' values (default 1)", 0},
     {"name", OPT_NAME, "S", 0, "a name for the run", 0},
+    {"input", OPT_INPUT, "NAME=F", 0,
+     "with --numerics full, values of a model's input, or of a layer's operand LAYER.a or "
+     "LAYER.b: a .npy file or FILE.safetensors:TENSOR (repeatable)",
+     0},
+    {"expect", OPT_EXPECT, "NAME=F", 0,
+     "a tensor, or LAYER.c, must be that of the file, else exit 1 (repeatable)", 0},
+    {"ulp", OPT_ULP, "X", 0, "by how many ulp of the results' format it may differ (default 1)",
+     0},
+    {"dump", OPT_DUMP, "NAME=F.npy", 0, "write a tensor (repeatable)", 0},
+    {"dataset", OPT_DATASET, "F", 0,
+     "with --numerics full, run a model over a data set: images with labels (a folder of IDX "
+     "files, .safetensors) or a text (.txt)",
+     0},
+    {"decode", OPT_DECODE, "N", 0, "so many tokens behind the prompt, one after the other", 0},
     {"program", OPT_PROGRAM, "F", 0,
      "run this program, binary or text; with --workload it stands for the only layer", 0},
     {0}};
+
+static void add_file(struct argp_state *state, const char *option, struct tsr_run_file *list,
+                     size_t *n, char *arg) {
+  if (*n == FILES_MAX) cmd_usage_error(state, "%s: expected at most %d", option, FILES_MAX);
+  if (!cmd_split(arg, &list[*n].name, &list[*n].path))
+    cmd_usage_error(state, "%s takes NAME=FILE, got '%s'", option, arg);
+  ++*n;
+}
+
+static double ulp_of(struct argp_state *state, const char *arg) {
+  char *end;
+  double v = strtod(arg, &end);
+  if (end == arg || *end || !(v >= 0) || v > 1e300)
+    cmd_usage_error(state, "--ulp takes a number of at least 0, got '%s'", arg);
+  return v;
+}
 
 static error_t parse_run(int key, char *arg, struct argp_state *state) {
   static const char *const models[] = {"event", "analytic", "both", NULL};
@@ -47,6 +95,19 @@ static error_t parse_run(int key, char *arg, struct argp_state *state) {
     return 0;
   case OPT_MODEL: a->model = (enum model)cmd_choice(state, "--model", models, arg); return 0;
   case OPT_PROGRAM: a->common.program = arg; return 0;
+  case OPT_INPUT: add_file(state, "--input", a->input, &a->o.n_inputs, arg); return 0;
+  case OPT_EXPECT: add_file(state, "--expect", a->expect, &a->o.n_expects, arg); return 0;
+  case OPT_DUMP: add_file(state, "--dump", a->dump, &a->o.n_dumps, arg); return 0;
+  case OPT_ULP:
+    a->o.ulp = ulp_of(state, arg);
+    a->ulp = true;
+    return 0;
+  case OPT_DATASET: a->o.dataset = arg; return 0;
+  case OPT_DECODE:
+    a->o.decode = cmd_number(state, "--decode", arg);
+    if (!a->o.decode || a->o.decode > 1000000)
+      cmd_usage_error(state, "--decode takes 1 to 1000000 tokens");
+    return 0;
   case OPT_SEED: a->o.seed = cmd_number(state, "--seed", arg); return 0;
   case OPT_NAME:
     if (!tsr_store_run_name_valid(arg))
@@ -195,6 +256,48 @@ static enum tsr_status numeric_text(struct tsr_store *s, uint64_t run, struct ts
   return st ? st : parts_text(s, run, out, err);
 }
 
+/* What a network's results are worth, a line. */
+static enum tsr_status quality_text(struct tsr_store *s, uint64_t run, struct tsr_str *out,
+                                    struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st = tsr_store_query(
+      s,
+      "SELECT metric, tensor, value, n, limit_value, met FROM v_quality WHERE run = ?1 "
+      "ORDER BY seq",
+      &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row, any = false;
+  while (!(st = tsr_query_step(q, &row, err)) && row) {
+    bool of = !tsr_query_is_null(q, 1);
+    tsr_str_addf(out, "%s%s", any ? ", " : "quality: ", tsr_query_text(q, 0));
+    if (of) tsr_str_addf(out, "(%s)", tsr_query_text(q, 1));
+    tsr_str_addf(out, " %.4g", tsr_query_double(q, 2));
+    if (!of && !any) tsr_str_addf(out, " of %" PRIu64, tsr_query_u64(q, 3));
+    if (!tsr_query_is_null(q, 5))
+      tsr_str_addf(out, " of at most %g: %s", tsr_query_double(q, 4),
+                   tsr_query_u64(q, 5) ? "met" : "missed");
+    any = true;
+  }
+  if (any) tsr_str_add(out, "\n");
+  tsr_query_close(q);
+  return st;
+}
+
+/* Whether every file that results were held against was met. */
+static enum tsr_status check_met(struct tsr_store *s, uint64_t run, struct tsr_err *err) {
+  struct tsr_query *q;
+  enum tsr_status st =
+      tsr_store_query(s, "SELECT count(*) FROM v_quality WHERE run = ?1 AND met = 0", &q, err);
+  if (st) return st;
+  tsr_query_bind_u64(q, 1, run);
+  bool row;
+  st = tsr_query_step(q, &row, err);
+  uint64_t missed = !st && row ? tsr_query_u64(q, 0) : 0;
+  tsr_query_close(q);
+  return st ? st : missed ? TSR_NO : TSR_OK;
+}
+
 static enum tsr_status print_text(struct cmd_ctx *ctx, struct tsr_store *s, uint64_t run) {
   char *table = NULL;
   struct tsr_str out = TSR_STR_INIT;
@@ -204,6 +307,7 @@ static enum tsr_status print_text(struct cmd_ctx *ctx, struct tsr_store *s, uint
     st = totals_text(s, run, &out, &ctx->err);
   }
   if (!st) st = numeric_text(s, run, &out, &ctx->err);
+  if (!st) st = quality_text(s, run, &out, &ctx->err);
   tsr_str_addf(&out, "run %" PRIu64 " in %s\n", run, ctx->db);
   if (!st) st = out.failed ? tsr_err_nomem(&ctx->err) : cmd_print(ctx, out.p);
   tsr_mem_free(table);
@@ -247,6 +351,19 @@ static enum tsr_status print_model(struct cmd_ctx *ctx, const struct run_args *a
   return st;
 }
 
+/* Values need a run that has them. */
+static enum tsr_status check_values(const struct run_args *a, struct tsr_err *err) {
+  const struct tsr_run_options *o = &a->o;
+  bool files = o->n_inputs || o->n_expects || o->n_dumps;
+  if ((files || o->dataset) && o->numerics != TSR_NUMERICS_FULL)
+    return tsr_err_set(err, TSR_USAGE,
+                       "--input, --expect, --dump and --dataset are of values; expected "
+                       "--numerics full with them");
+  if (a->ulp && !o->n_expects)
+    return tsr_err_set(err, TSR_USAGE, "--ulp is of --expect; expected it with one");
+  return TSR_OK;
+}
+
 /* What the analytic model knows nothing of. */
 static enum tsr_status check_model(const struct run_args *a, struct tsr_err *err) {
   if (a->model == MODEL_EVENT) return TSR_OK;
@@ -268,14 +385,19 @@ CMD(run) {
       .parser = parse_run,
       .doc =
           "Simulates a workload on an architecture and stores the run.\v"
-          "ARCH is a preset (see `tessera presets`) or a file; W a network of the zoo, a CSV "
-          "file, or gemm:MxNxK[,MxNxK...]."};
-  struct run_args a = {.o = {.seed = 1, .trace = TSR_TRACE_SUMMARY, .version = cmd_version}};
+          "ARCH is a preset (see `tessera presets`) or a file; W a network of the zoo, a file "
+          "(.onnx, .yaml, .json, .csv), or gemm:MxNxK[,MxNxK...]."};
+  struct run_args a = {
+      .o = {.seed = 1, .trace = TSR_TRACE_SUMMARY, .version = cmd_version, .ulp = 1}};
+  a.o.inputs = a.input;
+  a.o.expects = a.expect;
+  a.o.dumps = a.dump;
   cmd_parse(ctx, &argp, argc, argv, &a);
   cmd_run_opts_apply(&a.common, &a.o);
   struct tsr_store *s = NULL;
   uint64_t run = 0;
   enum tsr_status st = check_model(&a, &ctx->err);
+  if (!st) st = check_values(&a, &ctx->err);
   if (!st && a.model == MODEL_ANALYTIC) {
     st = print_model(ctx, &a);
     cmd_run_opts_fini(&a.common);
@@ -284,6 +406,7 @@ CMD(run) {
   if (!st) st = cmd_open(ctx, TSR_STORE_WRITE, &s);
   if (!st) st = tsr_run_execute(&a.o, s, &run, &ctx->err);
   if (!st) st = print_run(ctx, &a, s, run);
+  if (!st) st = check_met(s, run, &ctx->err);
   cmd_run_opts_fini(&a.common);
   return cmd_close(ctx, s, st);
 }

@@ -12,8 +12,9 @@
 #include "sim/cmd/cmd.h"
 
 enum { OPT_CSV = 256 };
-#define TABLES                                                                           \
-  "runs, layers, units, stalls, resources, counters, bandwidth, contention, kernels, numerics, " \
+#define TABLES                                                                         \
+  "runs, layers, units, stalls, resources, counters, bandwidth, contention, kernels, " \
+  "numerics, "                                                                         \
   "quality or steps"
 
 struct show_args {

@@ -1,6 +1,28 @@
 #include "sim/cmd/run_opts.h"
 
+#include <string.h>
+
 #include "sim/base/mem.h"
+
+bool cmd_split(char *arg, const char **name, const char **rest) {
+  char *is = strchr(arg, '=');
+  if (!is || is == arg || !is[1]) return false;
+  *is = '\0';
+  *name = arg;
+  *rest = is + 1;
+  return true;
+}
+
+static void add_dim(struct cmd_run_opts *o, char *arg, struct argp_state *state) {
+  const char *name, *value;
+  if (!cmd_split(arg, &name, &value))
+    cmd_usage_error(state, "--dim takes NAME=N, as in --dim batch=8");
+  void *list = o->dims;
+  if (!tsr_mem_grow(&list, &o->cap_dims, o->n_dims + 1, sizeof *o->dims))
+    cmd_usage_error(state, "out of memory");
+  o->dims = list;
+  o->dims[o->n_dims++] = (struct tsr_net_dim){name, cmd_number(state, "--dim", value)};
+}
 
 error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
                            struct argp_state *state) {
@@ -11,6 +33,8 @@ error_t cmd_run_opts_parse(struct cmd_run_opts *o, int key, char *arg,
     o->batch = cmd_number(state, "--batch", arg);
     if (!o->batch) cmd_usage_error(state, "--batch takes at least 1");
     return 0;
+  case CMD_OPT_DIM: add_dim(o, arg, state); return 0;
+  case CMD_OPT_SKIP: o->skip_unsupported = true; return 0;
   case 'm': o->mapping = arg; return 0;
   case 'k': o->keep = arg; return 0;
   case 's': {
@@ -43,9 +67,13 @@ void cmd_run_opts_apply(const struct cmd_run_opts *o, struct tsr_run_options *ou
   out->sets = o->sets;
   out->n_sets = o->n_sets;
   out->batch = o->batch;
+  out->dims = o->dims;
+  out->n_dims = o->n_dims;
+  out->skip_unsupported = o->skip_unsupported;
 }
 
 void cmd_run_opts_fini(struct cmd_run_opts *o) {
   tsr_mem_free(o->sets);
+  tsr_mem_free(o->dims);
   tsr_str_fini(&o->workload);
 }
