@@ -15,8 +15,7 @@
 static struct tsr_graph *graph_of(const char *text) {
   struct tsr_graph *g;
   struct tsr_err err = TSR_ERR_INIT;
-  if (tsr_workload_read(text, &(struct tsr_workload_options){.batch = &g}, &err))
-    fail_msg("%s: %s", text, err.msg[0]);
+  if (tsr_workload_read(text, NULL, &g, &err)) fail_msg("%s: %s", text, err.msg[0]);
   tsr_err_fini(&err);
   return g;
 }

@@ -46,10 +46,14 @@ static const char *const machines[][8] = {
 
 static const char *extra_keys(enum tsr_op_kind kind, size_t shape) {
   static const char *const with[] = {",with=full", ",with=row", ",with=col", ",with=scalar"};
+  static const char *const bounds[] = {",alpha=-0.5,beta=1", ",alpha=-0.5", ",beta=0.25", ""};
   const struct tsr_op_info *info = tsr_op_kind_info(kind);
   if (kind == TSR_OP_TOPK) return shape == 0 ? ",k=1" : ",k=5";
   if (kind == TSR_OP_MAXPOOL) return ",window=3,stride=2,pad=1";
   if (kind == TSR_OP_AVGPOOL) return ",window=3,stride=1,pad=1";
+  if (kind == TSR_OP_CLIP) return bounds[shape % LEN(bounds)];
+  if (info->beta) return ",alpha=1.25,beta=-0.75";
+  if (info->alpha) return ",alpha=0.3";
   return info->b == TSR_SHAPE_WITH ? with[shape % LEN(with)] : "";
 }
 
@@ -62,6 +66,18 @@ static double worst_ulp(enum tsr_op_kind kind, const char *const *sets) {
   case TSR_OP_ABS:
   case TSR_OP_MAX:
   case TSR_OP_MIN:
+  case TSR_OP_CLIP:
+  case TSR_OP_FLOOR:
+  case TSR_OP_CEIL:
+  case TSR_OP_ROUND:
+  case TSR_OP_SIGN:
+  case TSR_OP_NOT:
+  case TSR_OP_LESS:
+  case TSR_OP_LESS_EQUAL:
+  case TSR_OP_GREATER:
+  case TSR_OP_GREATER_EQUAL:
+  case TSR_OP_EQUAL:
+  case TSR_OP_KEEP:
   case TSR_OP_ROWMAX:
   case TSR_OP_ROWMIN:
   case TSR_OP_ROWABSMAX:
@@ -117,7 +133,7 @@ static void every_operator_computes_itself(void **state) {
         run_shape((enum tsr_op_kind)kind, shapes[s].keys[i], i, topk_one);
       }
     }
-  assert_true(operators >= 40);
+  assert_true(operators >= 69);
 }
 
 /* ---- rows by index, attention ---- */

@@ -78,7 +78,7 @@ static enum tsr_status run(struct running *b, struct tsr_err *err) {
   tsr_str_fini(&way);
   if (b->x->values) {
     st = tsr_values_create(b->plan.machine, &b->values, err);
-    if (!st) st = tsri_op_full_create(&b->plan, b->values, 7, &b->full, err);
+    if (!st) st = tsri_op_full_create(&b->plan, b->values, NULL, 7, &b->full, err);
     if (!st) st = tsri_op_full_begin(b->full, 0, err);
   }
   const struct tsr_engine_options eo = {.values = b->values, .seed = 7};

@@ -256,8 +256,7 @@ static void files_are_read_by_their_columns(void **state) {
     char *path = tsr_mem_printf("%s/csv/%s", TSR_TEST_DATA, files[i].file);
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    enum tsr_status s =
-        tsr_workload_read(path, &(struct tsr_workload_options){.batch = &g}, &err);
+    enum tsr_status s = tsr_workload_read(path, NULL, &g, &err);
     if (files[i].line)
       check_message(&err, path, files[i].line, files[i].col, files[i].says);
     else if (s)

@@ -43,8 +43,7 @@ static void gemm_lists_are_read_or_refused(void **state) {
     const struct gemm *w = &gemms[i];
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    enum tsr_status s =
-        tsr_workload_read(w->what, &(struct tsr_workload_options){.batch = &g}, &err);
+    enum tsr_status s = tsr_workload_read(w->what, NULL, &g, &err);
     if (w->n_ops == 0) {
       assert_int_equal(s, TSR_INPUT);
       check_message(&err, "--workload", 1, w->col, w->says);
@@ -85,9 +84,7 @@ static void a_name_that_is_nothing_is_refused(void **state) {
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    assert_int_equal(
-        tsr_workload_read(unknown[i].what, &(struct tsr_workload_options){.batch = &g}, &err),
-        unknown[i].status);
+    assert_int_equal(tsr_workload_read(unknown[i].what, NULL, &g, &err), unknown[i].status);
     assert_null(g);
     assert_int_equal(err.n, 1);
     if (!strstr(err.msg[0], unknown[i].says)) fail_msg("%s: %s", unknown[i].what, err.msg[0]);

@@ -478,8 +478,7 @@ static void each_mistake_is_shown_where_it_is(void **state) {
   for (size_t i = 0; i < sizeof bads / sizeof bads[0]; i++) {
     struct tsr_graph *g = NULL;
     struct tsr_err err = TSR_ERR_INIT;
-    if (tsr_workload_read(bads[i].what, &(struct tsr_workload_options){.batch = &g}, &err) !=
-        TSR_INPUT)
+    if (tsr_workload_read(bads[i].what, NULL, &g, &err) != TSR_INPUT)
       fail_msg("%s is taken", bads[i].what);
     assert_null(g);
     check_message(&err, "--workload", 1, bads[i].col, bads[i].says);
