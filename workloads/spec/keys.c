@@ -149,6 +149,7 @@ static void fill(struct tsri_spec *s) {
               {"audio.frames", &s->frames, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     if (!tsri_spec_has(s, rows[i].key)) *rows[i].to = rows[i].value;
+  s->enc_kv_heads = tsri_spec_has(s, "kv_heads") ? s->kv_heads : s->enc_heads;
   if (!tsri_spec_has(s, "eps")) s->eps = s->norm == TSRI_RMSNORM ? 1e-6 : 1e-5;
   if (!tsri_spec_has(s, "activation") && s->ffn_kind != TSRI_PLAIN) s->activation = TSRI_SILU;
   if (!tsri_spec_has(s, "logits") && s->vocab && s->kind != TSRI_ENCODER &&
@@ -246,7 +247,7 @@ static enum tsr_status head_sizes(struct tsri_spec *s, struct tsr_err *err) {
                       "'heads' does not divide hidden; expected head_dim with it, got '%llu'",
                       (unsigned long long)s->heads);
   if (!given) s->head_dim = s->hidden / s->heads;
-  if (s->heads % s->kv_heads || s->enc_heads % s->kv_heads)
+  if (s->heads % s->kv_heads || s->enc_heads % s->enc_kv_heads)
     return tsr_err_at(err, TSR_INPUT, tsri_spec_pos(s, "kv_heads"),
                       "'kv_heads' does not divide heads; expected it to, got '%llu'",
                       (unsigned long long)s->kv_heads);

@@ -49,7 +49,7 @@ static struct tsri_from rope(struct tsri_gen *g, const char *part, uint64_t toke
 
 static struct qkv projections(struct tsri_gen *g, const struct tsri_stack *t,
                               struct tsri_from x) {
-  uint64_t q = t->heads * g->s->head_dim, kv = g->s->kv_heads * g->s->head_dim;
+  uint64_t q = t->heads * g->s->head_dim, kv = t->kv_heads * g->s->head_dim;
   struct qkv r = {0};
   if (g->s->qkv == TSRI_QKV_FUSED) {
     r.q = project(g, "qkv", t->tokens, q + 2 * kv, x);
@@ -60,7 +60,7 @@ static struct qkv projections(struct tsri_gen *g, const struct tsri_stack *t,
   r.k = project(g, "k_proj", t->tokens, kv, x);
   r.v = project(g, "v_proj", t->tokens, kv, x);
   r.q = rope(g, "q_rope", t->tokens, t->heads, r.q);
-  r.k = rope(g, "k_rope", t->tokens, g->s->kv_heads, r.k);
+  r.k = rope(g, "k_rope", t->tokens, t->kv_heads, r.k);
   return r;
 }
 
@@ -72,13 +72,12 @@ static struct tsri_from attend(struct tsri_gen *g, const struct tsri_stack *t,
                                const struct names *names, struct qkv x, uint64_t keys,
                                bool causal) {
   uint64_t d = g->s->head_dim;
-  struct tsr_op op = {
-      .kind = TSR_OP_ATTENTION,
-      .m = t->tokens,
-      .n = keys,
-      .k = d,
-      .count = t->heads,
-      .attr = {.heads = t->heads, .kv_heads = g->s->kv_heads, .causal = causal}};
+  struct tsr_op op = {.kind = TSR_OP_ATTENTION,
+                      .m = t->tokens,
+                      .n = keys,
+                      .k = d,
+                      .count = t->heads,
+                      .attr = {.heads = t->heads, .kv_heads = t->kv_heads, .causal = causal}};
   if (g->s->attention == TSRI_ATTENTION) {
     struct tsri_from kv = x.k.n ? tsri_gen_join(g, x.k, x.v) : x.k;
     return tsri_gen_one(g,

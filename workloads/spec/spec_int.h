@@ -42,7 +42,7 @@ struct tsri_spec {
   int routing;
   double eps;
   bool embedding, pooler, class_token;
-  uint64_t enc_layers, enc_heads, enc_ffn, enc_sequence;
+  uint64_t enc_layers, enc_heads, enc_kv_heads, enc_ffn, enc_sequence;
   uint64_t image, patch, channels, mels, frames;
   /* dlrm */
   struct tsri_list tables, bottom, top;
@@ -119,7 +119,7 @@ bool tsri_gen_all(const struct tsri_gen *g);
 /* A stack of layers: encoder or decoder. */
 struct tsri_stack {
   const char *prefix; /* "", `encoder.`, `decoder.` */
-  uint64_t layers, heads, ffn, tokens, keys;
+  uint64_t layers, heads, kv_heads, ffn, tokens, keys;
   bool causal, cross;
   uint64_t cross_keys;
   const size_t *cross_at; /* K and V of each layer; NULL: they are kept from before */

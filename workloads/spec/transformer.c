@@ -110,6 +110,7 @@ static void one_stack(struct tsri_gen *g) {
   const struct tsri_stack t = {.prefix = "",
                                .layers = s->layers,
                                .heads = s->heads,
+                               .kv_heads = s->kv_heads,
                                .ffn = s->ffn,
                                .tokens = s->sequence,
                                .keys = s->context,
@@ -145,6 +146,7 @@ static void two_stacks(struct tsri_gen *g) {
   struct tsri_stack t = {.prefix = "encoder.",
                          .layers = s->enc_layers,
                          .heads = s->enc_heads,
+                         .kv_heads = s->enc_kv_heads,
                          .ffn = s->enc_ffn,
                          .tokens = s->enc_sequence,
                          .keys = s->enc_sequence};
@@ -158,6 +160,7 @@ static void two_stacks(struct tsri_gen *g) {
   t = (struct tsri_stack){.prefix = "decoder.",
                           .layers = s->layers,
                           .heads = s->heads,
+                          .kv_heads = s->kv_heads,
                           .ffn = s->ffn,
                           .tokens = s->sequence,
                           .keys = s->context,
