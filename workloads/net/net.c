@@ -170,7 +170,8 @@ static enum tsr_status add_value(struct tsr_net *net, const char *name, size_t *
   net->values = p;
   if (!ok) return tsr_err_nomem(err);
   size_t at = net->n_values++;
-  net->values[at] = (struct tsr_net_value){.name = name, .producer = SIZE_MAX};
+  net->values[at] =
+      (struct tsr_net_value){.name = name, .producer = SIZE_MAX, .alias = SIZE_MAX};
   names_add(&net->names->values, name, at);
   *out = at;
   return TSR_OK;

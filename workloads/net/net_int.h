@@ -125,6 +125,15 @@ struct tsri_walk {
 bool tsri_net_walk_init(struct tsri_walk *w, unsigned rank, const uint64_t *dim, unsigned n,
                         const uint64_t (*stride)[TSR_RANK_MAX]);
 bool tsri_net_walk_next(struct tsri_walk *w);
+/* Copies a block of `dim` elements between arrays of the same kind, each with a first element
+ * and steps of its own (steps may be negative, modulo 2^64). */
+void tsri_move(const struct tsr_array *from, uint64_t at_from, const uint64_t *stride_from,
+               struct tsr_array *to, uint64_t at_to, const uint64_t *stride_to, unsigned rank,
+               const uint64_t *dim);
+/* Fills `to`, coordinate by coordinate from the same rank of `from`: table[d][i] is the source
+ * coordinate of i along d, below 0 where the fill stands. */
+void tsri_pick(const struct tsr_array *from, struct tsr_array *to, const int64_t *const *table,
+               double fill_f, int64_t fill_i);
 
 /* ---- the operators ---- */
 
