@@ -1,0 +1,1 @@
+tsr_fuzz(onnx DEPS tsr_onnx)

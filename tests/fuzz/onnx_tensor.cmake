@@ -1,0 +1,1 @@
+tsr_fuzz(onnx_tensor DEPS tsr_onnx)
