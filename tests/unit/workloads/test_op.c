@@ -1,5 +1,7 @@
 /* Operators that are no matmul: sizes, tensors, attributes, batches, epilogues, and where each
  * mistake in them is shown. */
+#include <math.h>
+
 #include "reading.h"
 
 #define ALL                                                                                \
@@ -141,13 +143,29 @@ static void attributes_have_their_defaults(void **state) {
       {"op:dequantise:m=4,n=5", {.with = TSR_WITH_ROW}},
       {"op:quantise:m=4,n=5,with=col", {.with = TSR_WITH_COL}},
       {"op:embedding:m=4,n=5,table=9", {.table = 9}},
+      {"op:normalise:m=4,n=5", {.eps = 1e-5}},
+      {"op:leaky_relu:m=4,n=5", {.alpha = 0.01}},
+      {"op:leaky_relu:m=4,n=5,alpha=-0.5", {.alpha = -0.5}},
+      {"op:elu:m=4,n=5", {.alpha = 1}},
+      {"op:celu:m=4,n=5,alpha=2e-1", {.alpha = 0.2}},
+      {"op:selu:m=4,n=5",
+       {.alpha = 1.67326319217681884765625, .beta = 1.05070102214813232421875}},
+      {"op:selu:m=4,n=5,beta=1", {.alpha = 1.67326319217681884765625, .beta = 1}},
+      {"op:affine:m=4,n=5", {.alpha = 1}},
+      {"op:affine:m=4,n=5,beta=-3,alpha=2", {.alpha = 2, .beta = -3}},
+      {"op:clip:m=4,n=5", {.alpha = -INFINITY, .beta = INFINITY}},
+      {"op:clip:m=4,n=5,alpha=0", {.alpha = 0, .beta = INFINITY}},
+      {"op:clip:m=4,n=5,alpha=-inf,beta=6", {.alpha = -INFINITY, .beta = 6}},
+      {"op:quantise:m=4,n=5,zero=-128", {.with = TSR_WITH_SCALAR, .zero = -128}},
+      {"op:dequantise:m=4,n=5,zero=7", {.with = TSR_WITH_ROW, .zero = 7}},
+      {"op:prelu:m=4,n=5,with=row", {.with = TSR_WITH_ROW}},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct tsr_graph *g = must_op(rows[i].what, 0);
     const struct tsr_op_attr *t = &g->ops[0].attr, *w = &rows[i].want;
     if (t->heads != w->heads || t->kv_heads != w->kv_heads || t->causal != w->causal ||
         t->table != w->table || t->experts != w->experts || t->eps != w->eps ||
-        t->with != w->with)
+        t->with != w->with || t->alpha != w->alpha || t->beta != w->beta || t->zero != w->zero)
       fail_msg("%s", rows[i].what);
     tsr_graph_destroy(g);
   }
@@ -308,6 +326,45 @@ static void an_epilogue_is_a_list_of_steps(void **state) {
   tsr_graph_destroy(g);
 }
 
+static void steps_have_numbers(void **state) {
+  (void)state;
+  static const struct {
+    const char *epilogue;
+    struct tsr_op_step want;
+  } rows[] = {
+      {"relu", {.kind = TSR_OP_RELU}},
+      {"leaky_relu", {.kind = TSR_OP_LEAKY_RELU, .alpha = 0.01}},
+      {"leaky_relu(0.2)", {.kind = TSR_OP_LEAKY_RELU, .alpha = 0.2}},
+      {"clip", {.kind = TSR_OP_CLIP, .alpha = -INFINITY, .beta = INFINITY}},
+      {"clip(0,6)", {.kind = TSR_OP_CLIP, .alpha = 0, .beta = 6}},
+      {"clip( -1 , 6e-1 )", {.kind = TSR_OP_CLIP, .alpha = -1, .beta = 0.6}},
+      {"clip(-inf,6)", {.kind = TSR_OP_CLIP, .alpha = -INFINITY, .beta = 6}},
+      {"clip(2)", {.kind = TSR_OP_CLIP, .alpha = 2, .beta = INFINITY}},
+      {"affine(3)", {.kind = TSR_OP_AFFINE, .alpha = 3}},
+      {"quantise(-4)", {.kind = TSR_OP_QUANTISE, .with = TSR_WITH_SCALAR, .zero = -4}},
+      {"requantise(9):row", {.kind = TSR_OP_QUANTISE, .with = TSR_WITH_ROW, .zero = 9}},
+      {"dequantise(1):scalar", {.kind = TSR_OP_DEQUANTISE, .with = TSR_WITH_SCALAR, .zero = 1}},
+      {"prelu:row", {.kind = TSR_OP_PRELU, .with = TSR_WITH_ROW}},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char *what = tsr_mem_printf("op:linear:m=4,epilogue=bias+%s+abs,n=5,k=2", rows[i].epilogue);
+    char *list = tsr_mem_printf("model,layer,op,M,N,K,count,notes,epilogue\n"
+                                "m,a,linear,4,5,2,1,,\"bias+%s+abs\"\n",
+                                rows[i].epilogue);
+    struct tsr_graph *both[2] = {must_op(what, 0), must_read(list)};
+    for (int g = 0; g < 2; g++) {
+      const struct tsr_op *op = &both[g]->ops[0];
+      const struct tsr_op_step *s = &op->step[1], *w = &rows[i].want;
+      if (op->n_steps != 3 || s->kind != w->kind || s->with != w->with ||
+          s->alpha != w->alpha || s->beta != w->beta || s->zero != w->zero)
+        fail_msg("%s", rows[i].epilogue);
+      tsr_graph_destroy(both[g]);
+    }
+    tsr_mem_free(what);
+    tsr_mem_free(list);
+  }
+}
+
 #define SOURCE_TEXT                                                      \
   "model,layer,op,M,N,K,count,notes,table,experts,with,epilogue,after\n" \
   "m,a,relu,4,4,,,,,,,,-\n"                                              \
@@ -466,6 +523,25 @@ static const struct {
     {"op:linear:m=4,n=5,k=2,epilogue=add:all", 36, "expected full, row, col or scalar"},
     {"op:linear:m=4,n=5,k=2,epilogue=abs+abs+abs+abs+abs+abs+abs+abs+neg", 64,
      "epilogue too long; expected at most 8 steps"},
+    {"op:relu:m=4,n=5,alpha=1", 23, "alpha in a row of op relu; expected nothing"},
+    {"op:elu:m=4,n=5,beta=1", 21, "beta in a row of op elu; expected nothing"},
+    {"op:elu:m=4,n=5,alpha=x", 22, "alpha is not a number; expected one such as 0.1"},
+    {"op:elu:m=4,n=5,alpha=1e999", 22, "alpha is not a number"},
+    {"op:elu:m=4,n=5,alpha=inf", 22, "alpha of op elu; expected a number that fp32 holds"},
+    {"op:clip:m=4,n=5,beta=1e40", 22, "beta of op clip; expected a number that fp32 holds, or"},
+    {"op:celu:m=4,n=5,alpha=0", 23, "a number that is not zero"},
+    {"op:quantise:m=4,n=5,zero=0.5", 26, "a whole number of at most 2^24 in size"},
+    {"op:dequantise:m=4,n=5,zero=16777217", 28, "a whole number of at most 2^24"},
+    {"op:linear:m=4,n=5,k=2,epilogue=relu(1)", 37,
+     "numbers of step relu; expected none, got '1'"},
+    {"op:linear:m=4,n=5,k=2,epilogue=elu(1,2)", 36, "expected one, alpha, got '1,2'"},
+    {"op:linear:m=4,n=5,k=2,epilogue=clip(0,6,7)", 37, "at most two, alpha and beta"},
+    {"op:linear:m=4,n=5,k=2,epilogue=quantise(1,2)", 41, "expected one, zero"},
+    {"op:linear:m=4,n=5,k=2,epilogue=clip(0,)", 39, "beta is not a number"},
+    {"op:linear:m=4,n=5,k=2,epilogue=clip()", 37, "alpha is not a number"},
+    {"op:linear:m=4,n=5,k=2,epilogue=clip(0,6", 32, "step without an end"},
+    {"op:linear:m=4,n=5,k=2,epilogue=clip(0)x", 32, "step without an end"},
+    {"op:linear:m=4,n=5,k=2,epilogue=celu(0)", 4, "alpha of step 'celu' of the epilogue"},
     {"op:relu:m=4294967296,n=4294967296", 4, "a tensor of 'relu' is too large"},
     {"op:attention:s=4294967296,d=1,heads=1", 4, "'attention' is too large"},
     {"op:attention:s_q=4294967296,s_kv=2147483648,d=1", 4, "'attention' is too large"},
@@ -571,6 +647,7 @@ int main(void) {
       cmocka_unit_test(masked_pairs_are_left_out),
       cmocka_unit_test(scales_are_weights_but_for_one_a_row),
       cmocka_unit_test(an_epilogue_is_a_list_of_steps),
+      cmocka_unit_test(steps_have_numbers),
       cmocka_unit_test(operands_come_from_the_names_of_after),
       cmocka_unit_test(a_row_of_a_list_says_the_same),
       cmocka_unit_test(each_mistake_is_shown_where_it_is),
