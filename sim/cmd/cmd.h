@@ -93,6 +93,7 @@ CMD(asm);
 CMD(disasm);
 CMD(mma);
 CMD(dram);
+CMD(import);
 CMD(db);
 CMD(help);
 

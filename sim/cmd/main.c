@@ -29,6 +29,7 @@ const struct cmd cmd_table[] = {
     {"disasm", "a binary program as text", cmd_disasm},
     {"dram", "a request stream through the DRAM model alone", cmd_dram},
     {"mma", "matrix units: list, replay vectors, error studies", cmd_mma},
+    {"import", "files of other simulators as ours", cmd_import},
     {"db", "the store itself: info, check, migrate", cmd_db},
     {"help", "this list", cmd_help},
     {NULL, NULL, NULL}};
