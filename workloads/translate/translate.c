@@ -5,11 +5,12 @@
 
 #include "sim/base/str.h"
 #include "workloads/build.h"
-#include "workloads/translate/translate_int.h"
+#include "workloads/translate/product_int.h"
 
 static const struct tsri_tr_row *const families[] = {
-    tsri_tr_element_rows, tsri_tr_layout_rows, tsri_tr_index_rows,
-    tsri_tr_reduce_rows,  tsri_tr_norm_rows,
+    tsri_tr_element_rows, tsri_tr_layout_rows,  tsri_tr_index_rows,
+    tsri_tr_reduce_rows,  tsri_tr_norm_rows,    tsri_tr_matmul_rows,
+    tsri_tr_conv_rows,    tsri_tr_integer_rows, tsri_tr_recurrent_rows,
 };
 
 static const struct tsri_tr_row *row_of(const char *op) {
@@ -199,6 +200,7 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   enum tsr_status s = TSR_OK;
   for (size_t v = 0; v < net->n_values; v++) net->values[v].alias = SIZE_MAX;
   for (size_t i = 0; !s && i < net->n_nodes; i++) s = lower_node(&t, i);
+  if (!s) s = tsri_tr_fuse(&t);
   if (!s) s = finish(&t, &w, out);
   tsr_mem_free(w.last);
   tsr_mem_free(w.prev);
