@@ -25,6 +25,7 @@
 
 struct tsr_net;        /* workloads/net/net.h */
 struct tsr_net_dim;    /* likewise */
+struct tsr_array;      /* workloads/net/array.h */
 struct tsr_op_binding; /* workloads/translate/view.h */
 
 enum tsr_op_kind {
@@ -207,6 +208,10 @@ bool tsr_op_batch(struct tsr_op *op, uint64_t batch);
  * products against 64 bits. */
 enum tsr_status tsr_op_check(const struct tsr_op *op, struct tsr_err *err);
 
+struct tsr_workload_given {
+  const char *name;
+  const struct tsr_array *array; /* borrowed */
+};
 /* How a workload is read; all zero: as the source says. */
 struct tsr_workload_options {
   uint64_t batch; /* 0 = as in the source; else so many times its batch: multiplies m where the
@@ -216,6 +221,10 @@ struct tsr_workload_options {
                        graph->text of an earlier reading, which the file must still be */
   const struct tsr_net_dim *dims; /* of an ONNX model: its open dimensions */
   size_t n_dims;
+  /* Of an ONNX model: values of inputs that are known before the run.  Those that only say how
+   * an operator works (the shape of a Reshape, the k of a TopK) become constants. */
+  const struct tsr_workload_given *given;
+  size_t n_given;
   bool skip_unsupported; /* of an ONNX model: operators without a kernel are left out */
   const char *prefix;    /* of an ONNX model: before the operators' names; NULL: none */
 };

@@ -8,6 +8,7 @@
 #include "sim/base/log.h"
 #include "sim/run/run_int.h"
 #include "sim/run/steps.h"
+#include "workloads/onnx/onnx.h"
 #include "workloads/tensor/npy.h"
 #include "workloads/tensor/safetensors.h"
 
@@ -32,9 +33,8 @@ struct tsri_feed {
   const struct tsr_run_plan *plan;
   const struct tsr_run_options *o;
   struct tsri_hand *h;
-  struct tsr_array **given; /* by input of the options */
   struct expected *expected;
-  bool *used, *dumped;
+  bool *dumped;
   struct scores scores;
   size_t n_errors, cap_errors;
   struct error *errors;
@@ -59,6 +59,7 @@ static enum tsr_status read_named(const char *file, const char *tensor, struct t
 enum tsr_status tsri_feed_read(const char *path, struct tsr_array **out, struct tsr_err *err) {
   static const char mark[] = ".safetensors:";
   const char *at = strstr(path, mark);
+  if (tsr_str_ends(path, ".pb")) return tsr_onnx_tensor_read(path, out, err);
   if (!at) return tsr_npy_read(path, NULL, out, err);
   char *file = tsr_mem_strndup(path, (size_t)(at - path) + sizeof mark - 2);
   if (!file) return tsr_err_nomem(err);
@@ -79,7 +80,9 @@ static bool exists(const struct tsri_feed *f, const char *name, bool input) {
     const struct tsr_graph *g = graph_of(f, t);
     for (size_t i = 0; g->bindings && i < g->n_nets; i++) {
       size_t v = tsr_net_find(g->nets[i], name);
-      if (v != SIZE_MAX && (!input || g->nets[i]->values[v].is_input)) return true;
+      if (v == SIZE_MAX) continue;
+      const struct tsr_net_value *x = &g->nets[i]->values[v];
+      if (!input || x->is_input || x->constant) return true;
     }
   }
   return false;
@@ -137,15 +140,10 @@ enum tsr_status tsri_feed_create(const struct tsr_run_plan *p, const struct tsr_
   struct tsri_feed *f = tsr_mem_alloc(sizeof *f);
   if (!f) return tsr_err_nomem(err);
   *f = (struct tsri_feed){.plan = p, .o = o, .h = h};
-  f->given = tsr_mem_array(o->n_inputs + 1, sizeof *f->given);
-  f->used = tsr_mem_array(o->n_inputs + 1, sizeof *f->used);
   f->expected = tsr_mem_array(o->n_expects + 1, sizeof *f->expected);
   f->dumped = tsr_mem_array(o->n_dumps + 1, sizeof *f->dumped);
-  enum tsr_status st =
-      f->given && f->used && f->expected && f->dumped ? TSR_OK : tsr_err_nomem(err);
+  enum tsr_status st = f->expected && f->dumped ? TSR_OK : tsr_err_nomem(err);
   if (!st) st = check_names(f, err);
-  for (size_t i = 0; !st && i < o->n_inputs; i++)
-    st = tsri_feed_read(o->inputs[i].path, &f->given[i], err);
   if (st) {
     tsri_feed_destroy(f);
     return st;
@@ -158,9 +156,6 @@ enum tsr_status tsri_feed_create(const struct tsr_run_plan *p, const struct tsr_
 
 void tsri_feed_destroy(struct tsri_feed *f) {
   if (!f) return;
-  for (size_t i = 0; f->given && i < f->o->n_inputs; i++) tsr_array_destroy(f->given[i]);
-  tsr_mem_free(f->given);
-  tsr_mem_free(f->used);
   tsr_mem_free(f->expected);
   tsr_mem_free(f->dumped);
   tsr_mem_free(f->errors);
@@ -196,11 +191,10 @@ static enum tsr_status give_files(struct tsri_feed *f, size_t graph, size_t net,
     size_t v = tsr_net_find(x, f->o->inputs[i].name);
     struct tsr_array *a;
     if (v == SIZE_MAX || !x->values[v].is_input) continue;
-    enum tsr_status st = copy(f->given[i], &a, err);
+    enum tsr_status st = copy(f->plan->given[i].array, &a, err);
     if (!st && !x->n_nodes) reshape(&x->values[v], a); /* an operand as it lies */
     if (!st) st = tsri_hand_give(f->h, graph, net, v, a, err);
     if (st) return st;
-    f->used[i] = true;
   }
   return TSR_OK;
 }

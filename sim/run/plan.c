@@ -7,6 +7,7 @@
 #include "models/arith/format.h"
 #include "models/arith/mma.h"
 #include "sim/base/log.h"
+#include "sim/run/feed.h"
 #include "sim/run/operand.h"
 #include "sim/run/run_int.h"
 #include "sim/run/scaling.h"
@@ -15,6 +16,9 @@
 void tsr_run_plan_fini(struct tsr_run_plan *p) {
   tsr_mem_free(p->layers);
   tsr_mem_free(p->scaled);
+  for (size_t i = 0; i < p->n_given; i++)
+    tsr_array_destroy((struct tsr_array *)(uintptr_t)p->given[i].array);
+  tsr_mem_free(p->given);
   for (size_t t = 0; t < p->n_tenants; t++) {
     tsr_graph_destroy(p->tenants[t].graph);
     tsri_steps_destroy(p->tenants[t].steps);
@@ -582,10 +586,24 @@ static enum tsr_status settle(const struct tsr_run_options *o, struct tsr_run_pl
   return st;
 }
 
+/* The files of the inputs. */
+static enum tsr_status read_given(const struct tsr_run_options *o, struct tsr_run_plan *p,
+                                  struct tsr_err *err) {
+  p->given = tsr_mem_array(o->n_inputs + 1, sizeof *p->given);
+  if (!p->given) return tsr_err_nomem(err);
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < o->n_inputs; i++) {
+    struct tsr_array *a;
+    st = tsri_feed_read(o->inputs[i].path, &a, err);
+    if (!st) p->given[p->n_given++] = (struct tsr_workload_given){o->inputs[i].name, a};
+  }
+  return st;
+}
+
 static enum tsr_status read_tenants(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                     struct tsr_err *err) {
-  enum tsr_status st =
-      o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
+  enum tsr_status st = read_given(o, p, err);
+  if (!st) st = o->workload ? tsri_tenants_read(o, p, err) : tsri_program_alone(o, p, err);
   for (size_t t = 0; !st && o->workload && t < p->n_tenants; t++)
     st = settle(o, p, p->tenants[t].graph, err);
   for (size_t t = 0; !st && p->residency.keep_bytes && t < p->n_tenants; t++)

@@ -53,11 +53,15 @@ static enum tsr_status check_cores(const struct tsr_run_plan *p, uint64_t first,
                      (int)n, text, p->machine->cores - 1, first, last);
 }
 
-static enum tsr_status read_graph(const struct tsr_run_options *o, struct tsr_run_tenant *t,
-                                  const char *text, bool alone, struct tsr_err *err) {
+static enum tsr_status read_graph(const struct tsr_run_options *o,
+                                  const struct tsr_workload_given *given, size_t n_given,
+                                  struct tsr_run_tenant *t, const char *text, bool alone,
+                                  struct tsr_err *err) {
   bool model = tsr_str_ends(t->source, ".onnx");
   const struct tsr_workload_options how = {.batch = o->batch,
                                            .text = text,
+                                           .given = given,
+                                           .n_given = n_given,
                                            .dims = o->dims,
                                            .n_dims = o->n_dims,
                                            .skip_unsupported = o->skip_unsupported};
@@ -93,7 +97,7 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   if (!t->source) return tsr_err_nomem(err);
   const char *source = NULL;
   if (o->workload_text && (st = tsri_tenant_text(o, p, p->n_tenants, &source, err))) return st;
-  st = read_graph(o, t, source, alone, err);
+  st = read_graph(o, p->given, p->n_given, t, source, alone, err);
   if (st) return st;
   p->n_tenants++; /* from here on the plan destroys it */
   return tsri_name_operands(o, t->graph, err);
