@@ -178,6 +178,24 @@ struct tsr_net_einsum {
 enum tsr_status tsr_net_einsum(const struct tsr_net *net, const struct tsr_net_node *n,
                                struct tsr_net_einsum *out, struct tsr_err *err);
 
+/* How Resize and Upsample read their input, axis by axis (the axes are independent): along axis
+ * d, result o is the sum over t < taps[d] of weight[d][o * taps[d] + t] times the input at
+ * index[d][o * taps[d] + t].  An axis that is not resized has one tap, its own.  outside[d]
+ * (NULL: nothing) marks results that are `fill` whatever the taps. */
+struct tsr_net_resize {
+  unsigned rank;
+  uint64_t in[TSR_RANK_MAX], out[TSR_RANK_MAX];
+  unsigned taps[TSR_RANK_MAX]; /* 1 nearest, 2 linear, 4 cubic */
+  const uint64_t *index[TSR_RANK_MAX];
+  const double *weight[TSR_RANK_MAX];
+  const bool *outside[TSR_RANK_MAX];
+  double fill;
+};
+/* The lists are in the arena. */
+enum tsr_status tsr_net_resize_plan(const struct tsr_net *net, const struct tsr_net_node *n,
+                                    struct tsr_arena *arena, struct tsr_net_resize *out,
+                                    struct tsr_err *err);
+
 /* ---- the reference ---- */
 
 /* One node on given arrays (by input; NULL where left out): outputs are created (by output;
