@@ -109,9 +109,9 @@ static enum tsr_status unknown(const struct tsri_feed *f, const char *option, co
 
 static enum tsr_status check_names(const struct tsri_feed *f, struct tsr_err *err) {
   const struct tsr_run_options *o = f->o;
-  for (size_t i = 0; i < o->n_inputs; i++)
-    if (!exists(f, o->inputs[i].name, true))
-      return unknown(f, "--input", o->inputs[i].name, true, err);
+  for (size_t i = 0; i < f->plan->n_given; i++)
+    if (!exists(f, f->plan->given[i].name, true))
+      return unknown(f, "--input", f->plan->given[i].name, true, err);
   for (size_t i = 0; i < o->n_expects; i++)
     if (!exists(f, o->expects[i].name, false))
       return unknown(f, "--expect", o->expects[i].name, false, err);
@@ -164,8 +164,8 @@ void tsri_feed_destroy(struct tsri_feed *f) {
 
 /* ---- what goes in ---- */
 
-static enum tsr_status copy(const struct tsr_array *from, struct tsr_array **out,
-                            struct tsr_err *err) {
+enum tsr_status tsri_feed_copy(const struct tsr_array *from, struct tsr_array **out,
+                               struct tsr_err *err) {
   struct tsr_array *a;
   enum tsr_status st = tsr_array_create(NULL, from->type, from->rank, from->dim, &a, err);
   if (st) return st;
@@ -187,11 +187,11 @@ static void reshape(const struct tsr_net_value *v, struct tsr_array *a) {
 static enum tsr_status give_files(struct tsri_feed *f, size_t graph, size_t net,
                                   struct tsr_err *err) {
   const struct tsr_net *x = graph_of(f, graph)->nets[net];
-  for (size_t i = 0; i < f->o->n_inputs; i++) {
-    size_t v = tsr_net_find(x, f->o->inputs[i].name);
+  for (size_t i = 0; i < f->plan->n_given; i++) {
+    size_t v = tsr_net_find(x, f->plan->given[i].name);
     struct tsr_array *a;
     if (v == SIZE_MAX || !x->values[v].is_input) continue;
-    enum tsr_status st = copy(f->plan->given[i].array, &a, err);
+    enum tsr_status st = tsri_feed_copy(f->plan->given[i].array, &a, err);
     if (!st && !x->n_nodes) reshape(&x->values[v], a); /* an operand as it lies */
     if (!st) st = tsri_hand_give(f->h, graph, net, v, a, err);
     if (st) return st;
@@ -271,10 +271,10 @@ static enum tsr_status give_cache(struct tsri_feed *f, size_t graph, size_t net,
     struct tsr_array *a = NULL, *b = NULL;
     if (!got || !ref)
       return tsr_err_set(err, TSR_INPUT, "output '%s' was not made", before->values[from].name);
-    enum tsr_status st = copy(got, &a, err);
+    enum tsr_status st = tsri_feed_copy(got, &a, err);
     if (!st) reshape(&before->values[from], a);
     if (!st) st = tsri_hand_give(f->h, graph, net, x->inputs[i], a, err);
-    if (!st) st = copy(ref, &b, err);
+    if (!st) st = tsri_feed_copy(ref, &b, err);
     if (!st) reshape(&before->values[from], b);
     if (!st) st = tsri_hand_refer(f->h, graph, net, x->inputs[i], b, err);
     if (st) return st;
@@ -428,6 +428,21 @@ static enum tsr_status check_expected(struct tsri_feed *f, size_t graph, size_t 
   return TSR_OK;
 }
 
+static enum tsr_status hand_out(struct tsri_feed *f, size_t graph, size_t net) {
+  const struct tsr_net *x = graph_of(f, graph)->nets[net];
+  enum tsr_status st = TSR_OK;
+  for (size_t o = 0; f->o->output && !st && o < x->n_outputs; o++) {
+    const struct tsr_net_value *v = &x->values[x->outputs[o]];
+    const struct tsr_array *got = tsri_hand_value(f->h, graph, net, x->outputs[o]);
+    if (!got) continue;
+    struct tsr_array shown = *got;
+    reshape(v, &shown);
+    shown.type = v->type;
+    st = f->o->output(f->o->output_arg, v->name, &shown);
+  }
+  return st;
+}
+
 static enum tsr_status dump(struct tsri_feed *f, size_t graph, size_t net,
                             struct tsr_err *err) {
   const struct tsr_net *x = graph_of(f, graph)->nets[net];
@@ -451,6 +466,7 @@ enum tsr_status tsri_feed_end(struct tsri_feed *f, size_t graph, size_t net,
   enum tsr_status st = against_reference(f, graph, net, err);
   if (!st) st = check_expected(f, graph, net, err);
   if (!st) st = dump(f, graph, net, err);
+  if (!st) st = hand_out(f, graph, net);
   if (st || !s || !scores_of(f, graph, net, &r)) return st;
   const struct tsri_pass *p = &s->pass[net];
   if (s->kind == TSRI_STEPS_IMAGES)

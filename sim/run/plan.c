@@ -586,16 +586,21 @@ static enum tsr_status settle(const struct tsr_run_options *o, struct tsr_run_pl
   return st;
 }
 
-/* The files of the inputs. */
+/* The inputs that are given: of files, and in memory. */
 static enum tsr_status read_given(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                   struct tsr_err *err) {
-  p->given = tsr_mem_array(o->n_inputs + 1, sizeof *p->given);
+  p->given = tsr_mem_array(o->n_inputs + o->n_values + 1, sizeof *p->given);
   if (!p->given) return tsr_err_nomem(err);
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; !st && i < o->n_inputs; i++) {
     struct tsr_array *a;
     st = tsri_feed_read(o->inputs[i].path, &a, err);
     if (!st) p->given[p->n_given++] = (struct tsr_workload_given){o->inputs[i].name, a};
+  }
+  for (size_t i = 0; !st && i < o->n_values; i++) {
+    struct tsr_array *a;
+    st = tsri_feed_copy(o->values[i].array, &a, err);
+    if (!st) p->given[p->n_given++] = (struct tsr_workload_given){o->values[i].name, a};
   }
   return st;
 }
@@ -653,6 +658,8 @@ enum tsr_status tsr_run_plan_make(const struct tsr_run_options *o, struct tsr_ru
     own.residency = &how;
   }
   if (!st) st = make(&own, out, err);
+  bool taken = out->n_tenants && out->tenants[0].graph == o->graph;
+  if (st && !taken) tsr_graph_destroy(o->graph);
   if (st) tsr_run_plan_fini(out);
   return st;
 }

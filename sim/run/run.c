@@ -586,7 +586,7 @@ enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_stor
   struct recorder r = {.o = o, .plan = &plan, .err = err};
   begin(&r);
   st = simulate(&r);
-  if (!st) st = store_run(&r, wall_s() - t0, store, run_id);
+  if (!st && store) st = store_run(&r, wall_s() - t0, store, run_id);
   end(&r);
   tsr_run_plan_fini(&plan);
   return st;

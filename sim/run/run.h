@@ -55,6 +55,14 @@ struct tsr_run_options {
   const struct tsr_run_file *inputs, *expects, *dumps;
   size_t n_inputs, n_expects, n_dumps;
   double ulp;
+  /* In memory: a graph instead of a workload that is read (transferred to the plan, whatever
+   * comes of it; `workload` names it), values of inputs (borrowed), and who gets each output of
+   * a model as the machine left it (the array is borrowed for the call). */
+  struct tsr_graph *graph;
+  const struct tsr_workload_given *values;
+  size_t n_values;
+  enum tsr_status (*output)(void *arg, const char *name, const struct tsr_array *array);
+  void *output_arg;
   const char *dataset; /* NULL: none; see steps.h */
   uint64_t decode;     /* tokens behind the prompt; 0: no decode loop */
   uint64_t seed;
@@ -217,7 +225,8 @@ void tsr_run_layer_print(const struct tsr_run_layer_plan *l, struct tsr_str *out
 void tsr_run_layer_kernel(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                           struct tsr_str *out);
 
-/* Plans, refuses above sim.max_events, simulates and stores. */
+/* Plans, refuses above sim.max_events, simulates and stores.  store may be NULL: nothing is
+ * stored, *run_id stays. */
 enum tsr_status tsr_run_execute(const struct tsr_run_options *o, struct tsr_store *store,
                                 uint64_t *run_id, struct tsr_err *err);
 

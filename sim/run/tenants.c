@@ -57,6 +57,10 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
                                   const struct tsr_workload_given *given, size_t n_given,
                                   struct tsr_run_tenant *t, const char *text, bool alone,
                                   struct tsr_err *err) {
+  if (o->graph) {
+    t->graph = o->graph;
+    return TSR_OK;
+  }
   bool model = tsr_str_ends(t->source, ".onnx");
   const struct tsr_workload_options how = {.batch = o->batch,
                                            .text = text,
