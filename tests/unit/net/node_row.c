@@ -124,6 +124,12 @@ struct node {
   size_t n_in, n_out;
 };
 
+/* How many outputs a node must have. */
+static size_t outputs_of(const char *op) {
+  if (strcmp(op, "DynamicQuantizeLinear") == 0) return 3;
+  return strcmp(op, "TopK") == 0 ? 2 : 1;
+}
+
 static void node_of(const struct node_row *row, struct node *o) {
   static struct attrs a;
   struct tsr_err err;
@@ -147,10 +153,10 @@ static void node_of(const struct node_row *row, struct node *o) {
     if (*row->want[o->n_out])
       assert_int_equal(tsr_net_value(o->net, name, &out[o->n_out], &err), TSR_OK);
   }
-  if (!o->n_out) { /* a row that is refused */
-    assert_int_equal(tsr_net_value(o->net, "out0", &out[o->n_out++], &err), TSR_OK);
-    if (strcmp(row->op, "TopK") == 0)
-      assert_int_equal(tsr_net_value(o->net, "out1", &out[o->n_out++], &err), TSR_OK);
+  size_t least = row->error ? outputs_of(row->op) : 0; /* a row that is refused names none */
+  for (; o->n_out < least; o->n_out++) {
+    snprintf(name, sizeof name, "out%zu", o->n_out);
+    assert_int_equal(tsr_net_value(o->net, name, &out[o->n_out], &err), TSR_OK);
   }
   assert_int_equal(tsr_net_node(o->net, row->op, "", "the_node", in, o->n_in, out, o->n_out,
                                 a.list, a.n, &err),
