@@ -189,6 +189,9 @@ static bool note(struct tsri_json *j, enum tsr_status st) {
   return false;
 }
 
+/* No longer word is looked for among known ones. */
+enum { WORD_MAX = 64 };
+
 static bool report(struct tsri_json *j, const struct tsr_pos *pos, const char *fmt,
                    va_list ap) {
   char *text = tsr_mem_vprintf(fmt, ap);
@@ -223,7 +226,7 @@ bool tsri_json_keys(struct tsri_json *j, const struct tsri_way *way, json_t *o,
     for (i = 0; i < n; i++) tsr_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
     const struct tsri_way at = {way, key, 0};
     struct tsr_pos pos = tsri_json_pos(j, &at, true);
-    const char *near = tsr_err_nearest(key, names, n);
+    const char *near = strlen(key) < WORD_MAX ? tsr_err_nearest(key, names, n) : NULL;
     note(j, tsr_err_at(j->err, TSR_INPUT, &pos, "unknown key; expected %s, got '%s'",
                        list.p ? list.p : "another", key));
     if (near) tsr_err_hint(j->err, "did you mean '%s'?", near);

@@ -97,7 +97,7 @@ static const struct row *row_of(struct reader *r, const struct tsri_way *up, con
   const struct tsri_way way = {up, key, 0};
   struct tsr_pos pos = tsri_json_pos(&r->j, &way, true);
   tsr_err_warn(r->j.err, &pos, "key '%s' is not known; it is not used", key);
-  const char *near = tsr_err_nearest(key, names, n);
+  const char *near = strlen(key) < 64 ? tsr_err_nearest(key, names, n) : NULL;
   if (near) tsr_err_hint(r->j.err, "did you mean '%s'?", near);
   *good = tsri_import_key(r->im, key, false, "no key that is known");
   return NULL;

@@ -201,7 +201,7 @@ static void read_unknown(struct reader *r, const struct span *key) {
   } else {
     tsr_err_warn(r->err, &pos, "key '%.*s' is not known in section [%s]; it is not used",
                  shown(key), name, r->section);
-    const char *near = tsr_err_nearest(name, names, ROWS);
+    const char *near = key->n < sizeof r->section ? tsr_err_nearest(name, names, ROWS) : NULL;
     if (near) tsr_err_hint(r->err, "did you mean '%s'?", near);
   }
   tsr_mem_free(name);
