@@ -8,9 +8,9 @@
 #include "workloads/translate/product_int.h"
 
 static const struct tsri_tr_row *const families[] = {
-    tsri_tr_element_rows, tsri_tr_layout_rows,  tsri_tr_index_rows,
-    tsri_tr_reduce_rows,  tsri_tr_norm_rows,    tsri_tr_matmul_rows,
-    tsri_tr_conv_rows,    tsri_tr_integer_rows, tsri_tr_recurrent_rows,
+    tsri_tr_element_rows, tsri_tr_layout_rows,    tsri_tr_index_rows,  tsri_tr_resize_rows,
+    tsri_tr_reduce_rows,  tsri_tr_norm_rows,      tsri_tr_matmul_rows, tsri_tr_conv_rows,
+    tsri_tr_integer_rows, tsri_tr_recurrent_rows,
 };
 
 static const struct tsri_tr_row *row_of(const char *op) {

@@ -38,7 +38,7 @@ struct tsri_tr_row {
 };
 /* The families. */
 extern const struct tsri_tr_row tsri_tr_element_rows[], tsri_tr_layout_rows[],
-    tsri_tr_index_rows[], tsri_tr_reduce_rows[], tsri_tr_norm_rows[];
+    tsri_tr_index_rows[], tsri_tr_resize_rows[], tsri_tr_reduce_rows[], tsri_tr_norm_rows[];
 
 /* ---- errors ---- */
 /* "operator 'X' of node 'n' has no kernel on the machine: <what>". */
