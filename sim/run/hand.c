@@ -365,7 +365,7 @@ struct scatter {
 /* Beyond what the sums of a check hold, a value stands for itself by its sign. */
 static struct tsr_num exact_value(double x) {
   uint64_t bits;
-  if (x > 0x1p800 || x < -0x1p800) x *= __builtin_inf();
+  if (x > 0x1p680 || x < -0x1p680) x *= __builtin_inf();
   if (x > 0 && x < 0x1p-580) x = 0x1p-580;
   if (x < 0 && x > -0x1p-580) x = -0x1p-580;
   memcpy(&bits, &x, sizeof bits);

@@ -176,7 +176,7 @@ enum tsr_status tsri_op_full_begin(struct tsri_op_full *f, size_t layer, struct 
 /* The exact value for the error figures, whose sums have bits from 2^-640 on: what is smaller
  * than any format of a result stands for itself by its sign and by not being zero. */
 static struct tsr_num exact_value(double x) {
-  static const double low = 0x1p-580, high = 0x1p800;
+  static const double low = 0x1p-580, high = 0x1p680;
   uint64_t bits;
   if (x > high || x < -high) x *= __builtin_inf();
   if (x > 0 && x < low) x = low;
