@@ -99,7 +99,9 @@ enum tsr_status tsri_eval_quantize_linear(struct tsri_eval *c) {
   for (uint64_t i = 0; y && i < y->n; i++) {
     uint64_t k = place(&q, i);
     double z = zero ? tsr_array_get(zero, k) : 0;
-    y->i[i] = tsri_quantise(y->type, tsr_array_get(x, i) / scale->f[k], z);
+    /* in the scale's type, as the operator has it: next to a tie that decides the code */
+    double v = tsr_dtype_round(scale->type, tsr_array_get(x, i) / scale->f[k]);
+    y->i[i] = tsri_quantise(y->type, v, z);
   }
   return s;
 }

@@ -15,7 +15,8 @@ enum where {
   PYTORCH_HALF_PIXEL,
   ALIGN_CORNERS,
   ASYMMETRIC,
-  TF_CROP
+  TF_CROP,
+  TF_HALF_PIXEL_NN /* up to opset 12 */
 };
 enum nearest { PREFER_FLOOR, PREFER_CEIL, DOWN, UP, SIMPLE };
 enum policy { STRETCH, NOT_LARGER, NOT_SMALLER };
@@ -51,9 +52,9 @@ static enum tsr_status take_word(const struct tsri_infer *c, const char *name,
 
 static enum tsr_status take_words(const struct tsri_infer *c, struct ask *a) {
   static const char *const MODES[] = {"nearest", "linear", "cubic", "bilinear"};
-  static const char *const WHERE[] = {"half_pixel",         "half_pixel_symmetric",
-                                      "pytorch_half_pixel", "align_corners",
-                                      "asymmetric",         "tf_crop_and_resize"};
+  static const char *const WHERE[] = {
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
+      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
   static const char *const NEAR[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                      "ceil"};
   static const char *const POLICY[] = {"stretch", "not_larger", "not_smaller"};
@@ -61,7 +62,7 @@ static enum tsr_status take_words(const struct tsri_infer *c, struct ask *a) {
   unsigned mode = 0, where = ASYMMETRIC, nearest = SIMPLE, policy = STRETCH;
   enum tsr_status s = take_word(c, "mode", MODES, 4, "nearest", &mode);
   if (!s && !old)
-    s = take_word(c, "coordinate_transformation_mode", WHERE, 6, "half_pixel", &where);
+    s = take_word(c, "coordinate_transformation_mode", WHERE, 7, "half_pixel", &where);
   if (!s && !old) s = take_word(c, "nearest_mode", NEAR, 4, "round_prefer_floor", &nearest);
   if (!s) s = take_word(c, "keep_aspect_ratio_policy", POLICY, 3, "stretch", &policy);
   if (s) return s;
@@ -207,6 +208,7 @@ static double coordinate(const struct ask *a, unsigned d, uint64_t at) {
   case HALF_PIXEL: return half;
   case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - out / length) + half;
   case PYTORCH_HALF_PIXEL: return a->out[d] > 1 ? half : 0;
+  case TF_HALF_PIXEL_NN: return half + 0.5;
   case ALIGN_CORNERS: return a->out[d] > 1 ? x * (in - 1) / (length - 1) : 0;
   case ASYMMETRIC: return x / scale;
   default: break;
