@@ -81,9 +81,28 @@ static void add_operator(struct tsr_str *why, const struct tsr_net_node *n) {
   tsr_str_addf(why, "%s%s", why->n ? " " : "", one);
 }
 
-/* Told to train: statistics of the batch. */
-static bool trains(const struct tsr_net_node *n) {
-  return n->op == TSR_NET_BATCH_NORMALIZATION && tsr_net_attr_int(n, "training_mode", 0) != 0;
+/* Input k of a node, as the model or the data have it; NULL when a node makes it or there is
+ * none.  Data stand in the order of the inputs. */
+static const struct tsr_array *known_input(const struct onnx_case *c,
+                                           const struct tsr_net_node *n, size_t k) {
+  if (k >= n->n_in || n->in[k] == SIZE_MAX) return NULL;
+  for (size_t i = 0; i < c->n_in && i < c->net->n_inputs; i++)
+    if (c->net->inputs[i] == n->in[k]) return c->in[i];
+  return c->net->values[n->in[k]].constant;
+}
+
+/* Told to train: statistics of the batch; elements dropped at random. */
+static bool trains(const struct onnx_case *c, const struct tsr_net_node *n) {
+  if (n->op == TSR_NET_BATCH_NORMALIZATION) return tsr_net_attr_int(n, "training_mode", 0) != 0;
+  const struct tsr_array *ratio = known_input(c, n, 1), *training = known_input(c, n, 2);
+  return n->op == TSR_NET_DROPOUT && training && training->n == 1 &&
+         tsr_array_get(training, 0) != 0 && !(ratio && tsr_array_get(ratio, 0) == 0);
+}
+
+static bool any_trains(const struct onnx_case *c) {
+  for (size_t i = 0; i < c->net->n_nodes; i++)
+    if (trains(c, &c->net->nodes[i])) return true;
+  return false;
 }
 
 static enum onnx_skip look_for_skip(const struct tsr_net *net, struct tsr_str *why) {
@@ -91,10 +110,7 @@ static enum onnx_skip look_for_skip(const struct tsr_net *net, struct tsr_str *w
     if (holds_graph(&net->nodes[i])) return ONNX_CONTROL;
   for (size_t i = 0; i < net->n_nodes; i++)
     if (net->nodes[i].op == TSR_NET_UNKNOWN) add_operator(why, &net->nodes[i]);
-  if (why->n) return ONNX_NO_OPERATOR;
-  for (size_t i = 0; i < net->n_nodes; i++)
-    if (trains(&net->nodes[i])) return ONNX_TRAINS;
-  return ONNX_RUNS;
+  return why->n ? ONNX_NO_OPERATOR : ONNX_RUNS;
 }
 
 /* ---- data ---- */
@@ -252,6 +268,12 @@ enum tsr_status onnx_case_open(const char *name, const char *model, const char *
   }
   if (st == TSR_OK) st = read_arrays(folder, "input", &c->in, &c->n_in, err);
   if (st == TSR_OK) st = read_arrays(folder, "output", &c->want, &c->n_out, err);
+  if (st == TSR_OK && any_trains(c)) {
+    *skip = ONNX_TRAINS;
+    tsr_net_destroy(c->net);
+    c->net = NULL;
+    return TSR_OK;
+  }
   if (st == TSR_OK) st = finish_somehow(c, err);
   for (size_t i = 0; st == TSR_OK && i < c->n_out && i < c->net->n_outputs; i++)
     if (c->net->values[c->net->outputs[i]].type == TSR_DTYPE_BF16 &&
