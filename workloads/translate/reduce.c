@@ -3,8 +3,6 @@
 
 #include "workloads/translate/translate_int.h"
 
-enum { CUMSUM_MAX = 4096 }; /* elements of an axis that is summed by a triangle of ones */
-
 /* Rows of a node's input: the axes reduced stand last. */
 struct rows {
   size_t x; /* the input, permuted where that is needed */
@@ -263,41 +261,44 @@ static enum tsr_status softmax(struct tsri_tr *t, const struct tsr_net_node *n,
   return st ? st : put_back(t, to, n->out[0], axis);
 }
 
-/* ---- running sums: times a triangle of ones ---- */
+/* ---- running sums: by doubling ---- */
+
+/* x moved along an axis, towards its end where by > 0; 0 comes in. */
+static enum tsr_status moved(struct tsri_tr *t, size_t x, unsigned axis, int64_t by,
+                             size_t out) {
+  struct tsr_view src = tsri_tr_view(t, x), dst = tsri_tr_view(t, out);
+  src.base[axis] = -by;
+  return tsri_tr_copy(t, "moved", &src, &dst);
+}
 
 static enum tsr_status cum_sum(struct tsri_tr *t, const struct tsr_net_node *n,
                                const void *arg) {
   (void)arg;
   int64_t given_axis = 0;
-  size_t have, ones = SIZE_MAX, to = SIZE_MAX;
+  size_t have;
   bool given;
   unsigned axis = 0;
-  enum tsr_status s = tsri_tr_ints(t, n, NULL, 1, &given_axis, 1, &have, &given);
-  if (!s && !tsr_net_axis(given_axis, tsri_tr_shape_of(t, n->in[0]).rank, &axis)) axis = 0;
-  struct rows r;
-  if (!s) s = axis_rows(t, n->in[0], axis, &r);
-  if (s || r.m == 0 || r.n == 0) return s;
-  if (r.n > CUMSUM_MAX)
-    return tsri_tr_refuse(t, n, "an axis of %llu; expected at most %d", (unsigned long long)r.n,
-                          CUMSUM_MAX);
-  bool back = tsr_net_attr_int(n, "reverse", 0), less = tsr_net_attr_int(n, "exclusive", 0);
-  uint64_t dim[2] = {r.n, r.n};
-  struct tsr_array *a = NULL;
-  s = tsri_tr_const(t, "triangle", r.type, 2, dim, &ones, &a);
-  for (uint64_t i = 0; !s && i < a->n; i++) {
-    uint64_t k = i / r.n, j = i % r.n; /* element k counts in sum j */
-    if ((k == j && !less) || (back ? k > j : k < j)) tsr_array_set(a, i, 1);
+  struct tsri_tr_shape s = tsri_tr_shape_of(t, n->in[0]);
+  enum tsr_status st = tsri_tr_ints(t, n, NULL, 1, &given_axis, 1, &have, &given);
+  if (st || s.n == 0) return st;
+  if (!tsr_net_axis(given_axis, s.rank, &axis)) axis = 0;
+  int64_t way = tsr_net_attr_int(n, "reverse", 0) ? -1 : 1;
+  size_t x = n->in[0], shifted = SIZE_MAX;
+  if (tsr_net_attr_int(n, "exclusive", 0)) {
+    st = tsri_tr_temp(t, "moved", s.type, s.rank, s.dim, &shifted);
+    if (!st) st = moved(t, x, axis, way, shifted);
+    x = shifted;
   }
-  if (!s) s = axis_last(t, n->out[0], axis, &to);
-  if (s) return s;
-  struct tsri_tr_item it = tsri_tr_item(TSR_OP_GEMM, r.m, r.n, r.n, 1);
-  struct tsr_view va = tsri_tr_view_flat(t, r.x), vb = tsri_tr_view_flat(t, ones),
-                  vo = tsri_tr_view_flat(t, to);
-  s = tsri_tr_bind(t, &it.bind.a, &va);
-  if (!s) s = tsri_tr_bind(t, &it.bind.b, &vb);
-  tsri_tr_bind_out(&it, &vo);
-  if (!s) s = tsri_tr_emit(t, to == n->out[0] ? NULL : "sums", &it);
-  return s ? s : put_back(t, to, n->out[0], axis);
+  /* Each element is the sum of the last `by` ones: add those before them. */
+  for (uint64_t by = 1; !st && by < s.dim[axis]; by *= 2) {
+    size_t sum = n->out[0];
+    st = tsri_tr_temp(t, "moved", s.type, s.rank, s.dim, &shifted);
+    if (!st && 2 * by < s.dim[axis]) st = tsri_tr_temp(t, "sum", s.type, s.rank, s.dim, &sum);
+    if (!st) st = moved(t, x, axis, way * (int64_t)by, shifted);
+    if (!st) st = tsri_tr_binary(t, "sum", TSR_OP_ADD, x, shifted, sum);
+    x = sum;
+  }
+  return st || x == n->out[0] ? st : tsri_tr_alias(t, x, n->out[0]);
 }
 
 #define ROW(...) (&(const struct recipe){__VA_ARGS__})
