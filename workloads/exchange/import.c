@@ -16,6 +16,8 @@ void tsr_import_fini(struct tsr_import *im) {
 }
 
 bool tsri_import_key(struct tsr_import *im, const char *key, bool used, const char *as) {
+  for (size_t i = 0; i < im->n_keys; i++) /* of several models in a list */
+    if (im->keys[i].as == as && !strcmp(im->keys[i].key, key)) return true;
   void *p = im->keys;
   const char *copy = tsr_arena_strdup(im->arena, key);
   bool good = copy && tsr_mem_grow(&p, &im->cap_keys, im->n_keys + 1, sizeof *im->keys);
