@@ -48,7 +48,7 @@ static enum tsr_status list_of(struct tsr_net *net, char *text, size_t *list, si
 }
 
 static enum tsr_status add_node(struct tsr_net *net, char *line, struct tsr_err *err) {
-  char op[32] = "", in[96] = "", out[96] = "", key[32] = "", domain[16] = "";
+  char op[32] = "", in[96] = "", out[96] = "", key[32] = "", domain[32] = "";
   long long v = 0;
   size_t ins[16], outs[16], n_in, n_out;
   sscanf(line, "node %31s %95s -> %95s %31[^= ]=%lld", op, in, out, key, &v);
