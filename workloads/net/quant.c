@@ -1,5 +1,6 @@
-/* Quantisation: floats to integers of 8 to 32 bits and back (SRC:onnx_quantize), in double
- * precision: x / scale is rounded once, to the nearest integer, ties to even. */
+/* Quantisation: floats to integers of 8 to 32 bits and back (SRC:onnx_quantize): x / scale is
+ * rounded to its floating type, as implementations do, and then to the nearest integer, ties
+ * to even. */
 #include <math.h>
 #include <string.h>
 
