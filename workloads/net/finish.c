@@ -329,7 +329,6 @@ enum tsr_status tsri_check_arity(const struct tsr_net *net, const struct tsr_net
 
 struct finish {
   struct tsr_net *net;
-  bool skip;
   unsigned char *behind; /* by value: a skipped node stands before it */
   const struct tsr_net_value **in;
   const struct tsr_array **array;
@@ -489,9 +488,8 @@ static enum tsr_status infer_all(struct finish *f) {
   return s;
 }
 
-static enum tsr_status infer_nodes(struct tsr_net *net, bool skip_unknown,
-                                   struct tsr_err *err) {
-  struct finish f = {.net = net, .skip = skip_unknown, .err = err};
+static enum tsr_status infer_nodes(struct tsr_net *net, struct tsr_err *err) {
+  struct finish f = {.net = net, .err = err};
   size_t most_in = 1, most_out = 1;
   for (size_t k = 0; k < net->n_nodes; k++) {
     most_in = net->nodes[k].n_in > most_in ? net->nodes[k].n_in : most_in;
@@ -521,7 +519,7 @@ enum tsr_status tsr_net_finish(struct tsr_net *net, const struct tsr_net_options
   if (!s) s = sort_nodes(net, err);
   if (!s) s = check_ends(net, err);
   if (!s && !skip_unknown) s = check_operators(net, err);
-  if (!s) s = infer_nodes(net, skip_unknown, err);
+  if (!s) s = infer_nodes(net, err);
   if (!s) net->finished = true;
   return s;
 }
