@@ -44,7 +44,8 @@ size_t tsr_translate_source(const struct tsr_net *net, size_t value) {
 }
 
 const struct tsr_array *tsri_tr_constant(const struct tsri_tr *t, size_t value) {
-  return value == SIZE_MAX ? NULL : t->net->values[value].constant;
+  return value == SIZE_MAX ? NULL
+                           : t->net->values[tsr_translate_source(t->net, value)].constant;
 }
 
 static enum tsr_status listed(struct tsri_tr *t, const struct tsr_net_node *n, size_t have,
@@ -83,10 +84,6 @@ unsigned tsri_tr_axis(const struct tsr_net_node *n, const char *name, int64_t ab
   unsigned axis = 0;
   if (!tsr_net_axis(tsr_net_attr_int(n, name, absent), rank, &axis)) return 0;
   return axis;
-}
-
-void tsri_tr_fix(struct tsri_tr *t, size_t value, const struct tsr_array *array) {
-  t->net->values[value].constant = array;
 }
 
 enum tsr_status tsri_tr_temp(struct tsri_tr *t, const char *what, enum tsr_dtype type,

@@ -274,12 +274,12 @@ static enum tsr_status eye_like(struct tsri_tr *t, const struct tsr_net_node *n,
   struct tsri_tr_shape o = tsri_tr_shape_of(t, n->out[0]);
   int64_t k = tsr_net_attr_int(n, "k", 0);
   struct tsr_array *a = NULL;
-  enum tsr_status s = tsr_array_create(t->net->arena, o.type, 2, o.dim, &a, t->err);
+  size_t eye = SIZE_MAX;
+  enum tsr_status s = tsri_tr_const(t, "eye", o.type, 2, o.dim, &eye, &a);
   if (s) return s;
   for (uint64_t i = 0; i < a->n; i++)
     if ((int64_t)(i % o.dim[1]) - (int64_t)(i / o.dim[1]) == k) tsr_array_set(a, i, 1);
-  tsri_tr_fix(t, n->out[0], a);
-  return TSR_OK;
+  return tsri_tr_alias(t, eye, n->out[0]);
 }
 
 /* Operators whose results are constants of a net, or have a shape that data decide. */

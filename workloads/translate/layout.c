@@ -17,10 +17,12 @@ static enum tsr_status dropout(struct tsri_tr *t, const struct tsr_net_node *n,
   if (mask != SIZE_MAX) {
     struct tsri_tr_shape s = tsri_tr_shape_of(t, mask);
     struct tsr_array *a = NULL;
-    enum tsr_status st = tsr_array_create(t->net->arena, s.type, s.rank, s.dim, &a, t->err);
+    size_t all = SIZE_MAX;
+    enum tsr_status st = tsri_tr_const(t, "mask", s.type, s.rank, s.dim, &all, &a);
     if (st) return st;
     for (uint64_t i = 0; i < a->n; i++) tsr_array_set(a, i, 1);
-    tsri_tr_fix(t, mask, a);
+    st = tsri_tr_alias(t, all, mask);
+    if (st) return st;
   }
   return same(t, n, arg);
 }

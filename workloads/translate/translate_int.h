@@ -56,7 +56,8 @@ struct tsri_tr_shape tsri_tr_shape_of(const struct tsri_tr *t, size_t value);
 /* Input i or output i of a node as a value, SIZE_MAX where left out. */
 size_t tsri_tr_in(const struct tsr_net_node *n, size_t i);
 size_t tsri_tr_out(const struct tsr_net_node *n, size_t i);
-/* Its constant, or NULL. */
+/* Its elements where it is a constant, or an alias of one (then perhaps of another shape); else
+ * NULL. */
 const struct tsr_array *tsri_tr_constant(const struct tsri_tr *t, size_t value);
 /* Integers of a node: attribute `name`, or else the constant input i (SIZE_MAX: never an
  * input); *n = 0 and *given = false where there is neither.  Inputs that data decide and lists
@@ -66,8 +67,6 @@ enum tsr_status tsri_tr_ints(struct tsri_tr *t, const struct tsr_net_node *n, co
 /* Attribute `name`, an axis of `rank` dimensions (the net has checked it). */
 unsigned tsri_tr_axis(const struct tsr_net_node *n, const char *name, int64_t absent,
                       unsigned rank);
-/* The value is a constant after all: nothing writes it. */
-void tsri_tr_fix(struct tsri_tr *t, size_t value, const struct tsr_array *array);
 /* A new value for a step in between: `<node>.<what>`. */
 enum tsr_status tsri_tr_temp(struct tsri_tr *t, const char *what, enum tsr_dtype type,
                              unsigned rank, const uint64_t *dim, size_t *out);

@@ -346,7 +346,7 @@ static void equals_the_reference(void **state) {
 
 static void survives_without_memory(void **state) {
   (void)state;
-  for (size_t i = 0; i < CASES; i += 5) net_case_survives(&cases[i]);
+  for (size_t i = 0; i < CASES; i++) net_case_survives(&cases[i]);
 }
 
 /* Operators of a net that have a row, and that no case above is about. */
