@@ -331,7 +331,11 @@ enum tsr_status tsri_hand_take(struct tsri_hand *h, size_t layer, int operand,
   size_t bytes = tsr_gemm_code_bytes(f);
   uint64_t all = 0;
   for (unsigned p = 0; p < v->n_parts; p++) all += tsr_view_elems(&v->part[p]);
-  TSR_CHECK(all == n); /* who binds an operand knows its size */
+  if (all != n)
+    return tsr_err_set(err, TSR_SIM,
+                       "layer '%s': operand %c has %llu elements, %llu are bound to it",
+                       h->plan->layers[layer].op->name, "abcdefghij"[operand],
+                       (unsigned long long)n, (unsigned long long)all);
   double *value = tsr_mem_array(n, sizeof *value);
   if (!value) return tsr_err_nomem(err);
   struct holder *x = holder_of(h, layer);
@@ -362,7 +366,8 @@ struct scatter {
   struct tsr_check *check;
 };
 
-/* Beyond what the sums of a check hold, a value stands for itself by its sign. */
+/* The sums of a check have bits from 2^-640 on: a value that is smaller than any format of a
+ * result stands for itself by its sign and by not being zero. */
 static struct tsr_num exact_value(double x) {
   uint64_t bits;
   if (x > 0x1p680 || x < -0x1p680) x *= __builtin_inf();
@@ -372,6 +377,20 @@ static struct tsr_num exact_value(double x) {
   return tsr_arith_decode(tsr_format_find("fp64"), bits);
 }
 
+void tsri_hand_add(struct tsr_check *check, const struct tsr_format *f, double exact,
+                   uint64_t code) {
+  if (f->exp_bits > 9) { /* results themselves may lie beyond those sums */
+    double got = tsr_arith_to_double(f, code);
+    if (exact - exact == 0 && got - got == 0) tsr_check_add_values(check, exact, got, 0);
+    return;
+  }
+  struct tsr_num v = exact_value(exact);
+  struct tsr_ref s;
+  tsr_ref_init(&s);
+  tsr_ref_add(&s, &v);
+  tsr_check_add(check, &s, code, 0);
+}
+
 static void scatter_run(void *arg, uint64_t first, uint64_t n, int64_t at, int64_t step) {
   const struct scatter *s = arg;
   for (uint64_t i = 0; i < n; i++) {
@@ -379,12 +398,7 @@ static void scatter_run(void *arg, uint64_t first, uint64_t n, int64_t at, int64
     uint64_t code = 0, to = (uint64_t)(at + (int64_t)i * step);
     for (uint32_t j = 0; j < s->elem; j++) code |= (uint64_t)p[j] << 8 * j;
     tsr_array_set(s->to, to, tsr_arith_to_double(s->f, code));
-    if (!s->ref) continue;
-    struct tsr_num v = exact_value(tsr_array_get(s->ref, to));
-    struct tsr_ref exact;
-    tsr_ref_init(&exact);
-    tsr_ref_add(&exact, &v);
-    tsr_check_add(s->check, &exact, code, 0);
+    if (s->ref) tsri_hand_add(s->check, s->f, tsr_array_get(s->ref, to), code);
   }
 }
 

@@ -58,6 +58,9 @@ enum tsr_status tsri_hand_put(struct tsri_hand *h, size_t layer, bool columns,
                               const struct tsr_format *f, uint32_t elem, uint64_t n,
                               const uint8_t *codes, struct tsr_check *check, bool *held,
                               struct tsr_err *err);
+/* Adds a result in f to a check of f: the code, and what it should have been. */
+void tsri_hand_add(struct tsr_check *check, const struct tsr_format *f, double exact,
+                   uint64_t code);
 /* What such a check says, as a row `network` of figures. */
 enum tsr_status tsri_hand_row(const struct tsr_check *check, struct tsr_arena *arena,
                               struct tsr_run_numeric *out, struct tsr_err *err);

@@ -14,9 +14,19 @@
 #include "tests/golden/onnx/cases.h"
 #include "workloads/translate/translate.h"
 
-static const char *const sets[] = {"tile.formats.a=fp32",   "tile.formats.b=fp32",
-                                   "tile.formats.acc=fp32", "tile.formats.out=fp32",
-                                   "tile.rates.fp32=1",     "tile.mma=exact"};
+/* By the data's own width: fp32, or fp64 where a model's inputs are doubles. */
+enum { SETS = 6 };
+static const char *const sets[2][SETS] = {
+    {"tile.formats.a=fp32", "tile.formats.b=fp32", "tile.formats.acc=fp32",
+     "tile.formats.out=fp32", "tile.rates.fp32=1", "tile.rates.uint8=1"},
+    {"tile.formats.a=fp64", "tile.formats.b=fp64", "tile.formats.acc=fp64",
+     "tile.formats.out=fp64", "tile.rates.fp64=1", "tile.rates.uint8=1"}};
+
+static bool has_doubles(const struct onnx_case *c) {
+  for (size_t k = 0; k < c->n_in; k++)
+    if (c->in[k]->type == TSR_DTYPE_F64) return true;
+  return false;
+}
 
 struct tally {
   const char *only;
@@ -62,8 +72,8 @@ static bool run_graph(struct onnx_case *c, struct tsr_graph *g, struct outputs *
     o->name[i] = c->net->values[c->net->outputs[i]].name;
   struct tsr_run_options run = {.arch = "systolic-32",
                                 .workload = c->name,
-                                .sets = sets,
-                                .n_sets = sizeof sets / sizeof sets[0],
+                                .sets = sets[has_doubles(c)],
+                                .n_sets = SETS,
                                 .seed = 1,
                                 .numerics = TSR_NUMERICS_FULL,
                                 .version = "test",
