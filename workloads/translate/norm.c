@@ -65,19 +65,29 @@ static enum tsr_status statistics(struct tsri_tr *t, const struct tsr_net_node *
   return s ? s : tsri_tr_unary(t, "inverse", TSR_OP_RSQRT, NULL, variance, inverse);
 }
 
+enum tsr_status tsri_tr_layer_norm(struct tsri_tr *t, const char *what, size_t x, unsigned axes,
+                                   size_t gain, size_t bias, double eps, size_t out) {
+  struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
+  struct rows r = rows_from(&s, s.rank - axes);
+  struct tsri_tr_item it = tsri_tr_item(TSR_OP_LAYERNORM, r.m, r.n, 1, 1);
+  it.op.attr.eps = eps;
+  struct tsr_view a = tsri_tr_view_flat(t, x), o = tsri_tr_view_flat(t, out);
+  enum tsr_status st = tsri_tr_bind(t, &it.bind.a, &a);
+  if (!st) st = gain_bias(t, &r, gain, bias, &it.bind.b);
+  tsri_tr_bind_out(&it, &o);
+  return st ? st : tsri_tr_emit(t, what, &it);
+}
+
 static enum tsr_status layer_norm(struct tsri_tr *t, const struct tsr_net_node *n,
                                   const void *arg) {
   (void)arg;
   struct tsri_tr_shape s = tsri_tr_shape_of(t, n->in[0]);
-  struct rows r = rows_from(&s, tsri_tr_axis(n, "axis", -1, s.rank));
-  struct tsri_tr_item it = tsri_tr_item(TSR_OP_LAYERNORM, r.m, r.n, 1, 1);
-  it.op.attr.eps = tsr_net_attr_float(n, "epsilon", 1e-5);
-  struct tsr_view a = tsri_tr_view_flat(t, n->in[0]), o = tsri_tr_view_flat(t, n->out[0]);
-  enum tsr_status st = tsri_tr_bind(t, &it.bind.a, &a);
-  if (!st) st = gain_bias(t, &r, n->in[1], tsri_tr_in(n, 2), &it.bind.b);
-  tsri_tr_bind_out(&it, &o);
-  if (!st) st = tsri_tr_emit(t, NULL, &it);
-  return st ? st : statistics(t, n, &r, it.op.attr.eps);
+  unsigned axis = tsri_tr_axis(n, "axis", -1, s.rank);
+  struct rows r = rows_from(&s, axis);
+  double eps = tsr_net_attr_float(n, "epsilon", 1e-5);
+  enum tsr_status st = tsri_tr_layer_norm(t, NULL, n->in[0], s.rank - axis, n->in[1],
+                                          tsri_tr_in(n, 2), eps, n->out[0]);
+  return st ? st : statistics(t, n, &r, eps);
 }
 
 static enum tsr_status rms_norm(struct tsri_tr *t, const struct tsr_net_node *n,

@@ -36,7 +36,8 @@ static const struct tsr_net_value *unshaped(const struct tsr_net *net,
 
 static enum tsr_status lower_node(struct tsri_tr *t, size_t i) {
   const struct tsr_net_node *n = &t->net->nodes[i];
-  if (n->folded || n->skipped) return TSR_OK;
+  const struct tsri_tr_whole *w = &t->wholes[i];
+  if (n->folded || n->skipped || w->inside) return TSR_OK;
   t->node = i;
   const struct tsri_tr_row *r =
       n->op == TSR_NET_UNKNOWN ? NULL : row_of(tsr_net_op_name(n->op));
@@ -46,7 +47,7 @@ static enum tsr_status lower_node(struct tsri_tr *t, size_t i) {
                        n->name);
   const struct tsr_net_value *v = unshaped(t->net, n);
   if (v) return tsri_tr_refuse(t, n, "the shape of '%s' is not known", v->name);
-  return r->fn(t, n, r->arg);
+  return w->found ? tsri_tr_lower_whole(t, n, w) : r->fn(t, n, r->arg);
 }
 
 /* ---- dependencies ---- */
@@ -199,6 +200,7 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   struct writers w = {0};
   enum tsr_status s = TSR_OK;
   for (size_t v = 0; v < net->n_values; v++) net->values[v].alias = SIZE_MAX;
+  s = tsri_tr_patterns(&t);
   for (size_t i = 0; !s && i < net->n_nodes; i++) s = lower_node(&t, i);
   if (!s) s = tsri_tr_fuse(&t);
   if (!s) s = finish(&t, &w, out);
@@ -206,6 +208,7 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   tsr_mem_free(w.prev);
   tsr_mem_free(w.list);
   tsr_mem_free(t.items);
+  tsr_mem_free(t.wholes);
   tsr_mem_free(t.slot);
   return s;
 }

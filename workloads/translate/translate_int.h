@@ -18,6 +18,14 @@ struct tsri_tr_item {
   bool dropped; /* taken into another one */
 };
 
+/* What a node is the last one of (pattern.c), or part of. */
+struct tsri_tr_whole {
+  bool found, inside; /* inside: nothing runs for it */
+  enum tsr_op_kind kind;
+  size_t x, gain, bias;
+  double eps;
+};
+
 struct tsri_tr {
   struct tsr_net *net;
   struct tsr_err *err;
@@ -25,7 +33,8 @@ struct tsri_tr {
   size_t node; /* being lowered */
   struct tsri_tr_item *items;
   size_t n, cap;
-  size_t *slot, slots, named; /* names taken: index of item + 1, open addressing */
+  struct tsri_tr_whole *wholes; /* by node */
+  size_t *slot, slots, named;   /* names taken: index of item + 1, open addressing */
 };
 
 typedef enum tsr_status tsri_tr_fn(struct tsri_tr *t, const struct tsr_net_node *n,
@@ -144,5 +153,14 @@ enum tsr_status tsri_tr_permute(struct tsri_tr *t, const char *what, size_t valu
 /* The same into a value that exists. */
 enum tsr_status tsri_tr_permute_to(struct tsri_tr *t, const char *what, size_t value,
                                    const unsigned *perm, size_t out);
+/* Rows of the last `axes` axes normalised; bias SIZE_MAX: none. */
+enum tsr_status tsri_tr_layer_norm(struct tsri_tr *t, const char *what, size_t x, unsigned axes,
+                                   size_t gain, size_t bias, double eps, size_t out);
+
+/* ---- several nodes that are one operator ---- */
+/* Finds them, and lowers the last node of one. */
+enum tsr_status tsri_tr_patterns(struct tsri_tr *t);
+enum tsr_status tsri_tr_lower_whole(struct tsri_tr *t, const struct tsr_net_node *n,
+                                    const struct tsri_tr_whole *w);
 
 #endif

@@ -12,6 +12,15 @@
 #define UNARY(op) "x = f32[3,5,7]; y = " op "(x)"
 #define BINARY(op) "a = f32[3,5,7]; b = f32[3,5,7]; y = " op "(a,b)"
 
+#define GELU                                                                                 \
+  "x = f32[3,5]; c := f32[] : 1.4142135623730951; d = Div(x,c); e = Erf(d); one := f32[] : " \
+  "1; "                                                                                      \
+  "o = Add(e,one); h := f32[] : 0.5; "
+#define LAYER_NORM(square)                                                                \
+  "x = f32[2,4,5]; a := i64[1] : -1; m = ReduceMean(x,a); d = Sub(x,m); p := f32[] : 2; " \
+  "q = " square "; v = ReduceMean(q,a); eps := f32[] : 0.01; s = Add(v,eps); "            \
+  "r = Sqrt(s); n = Div(d,r); "
+
 static const struct net_case cases[] = {
     /* one operand */
     {.text = UNARY("Relu"), .ops = "relu"},
@@ -184,6 +193,30 @@ static const struct net_case cases[] = {
      .error = "known only when it runs"},
     {.text = "x = f32[2,4,5]; y = Trilu(x)", .ops = "keep"},
     {.text = "x = f32[2,4,5]; k := i64[] : 1; y = Trilu(x,k) upper=0", .ops = "keep"},
+
+    /* several nodes that are one operator */
+    {.text = "x = f32[3,5]; s = Sigmoid(x); y = Mul(x,s)", .ops = "silu"},
+    {.text = "x = f32[3,5]; s = Sigmoid(x); y = Mul(s,x)", .ops = "silu"},
+    {.text = "x = f32[3,5]; s = Sigmoid(x); y = Mul(s,x); z = Neg(s)",
+     .ops = "sigmoid+mul+neg"},
+    {.text = "x = f32[3,5]; z = f32[3,5]; s = Sigmoid(x); y = Mul(s,z)", .ops = "sigmoid+mul"},
+    {.text = GELU "b = Mul(x,o); y = Mul(b,h)", .ops = "gelu"},
+    {.text = GELU "b = Mul(h,x); y = Mul(b,o)", .ops = "gelu"},
+    {.text = GELU "b = Mul(h,o); y = Mul(x,b)", .ops = "gelu"},
+    {.text = GELU "b = Mul(h,o); y = Mul(x,b); z = Neg(b)"},
+    {.text = GELU "b = Mul(h,o); y = Mul(d,b)"},
+    {.text = "x = f32[3,5]; c := f32[] : 0.7071067811865476; d = Mul(c,x); e = Erf(d); "
+             "one := f32[] : 1; o = Add(one,e); h := f32[1] : 0.5; b = Mul(h,o); y = Mul(b,x)",
+     .ops = "gelu"},
+    {.text = "x = f32[3,5]; c := f32[] : 0.7; d = Mul(c,x); e = Erf(d); one := f32[] : 1; "
+             "o = Add(one,e); h := f32[1] : 0.5; b = Mul(h,o); y = Mul(b,x)"},
+    {.text = LAYER_NORM("Pow(d,p)") "g := f32[5]; w = Mul(n,g); b := f32[5]; y = Add(w,b)",
+     .ops = "layernorm"},
+    {.text = LAYER_NORM("Mul(d,d)") "g = f32[5]; w = Mul(g,n); b := f32[5]; y = Add(b,w)",
+     .ops = "layernorm"},
+    {.text = LAYER_NORM("Mul(d,d)") "g := f32[5]; w = Mul(g,n); b := f32[5]; y = Add(b,w); "
+                                    "z = Neg(d)"},
+    {.text = LAYER_NORM("Pow(d,p)") "g := f32[4,1]; w = Mul(n,g); b := f32[5]; y = Add(w,b)"},
 
     /* another resolution */
     {.text = "x = f32[1,2,3,4]; s := f32[4] : 1 1 2 1.5; y = Resize(x,_,s)", .ops = "copy"},
