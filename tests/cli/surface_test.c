@@ -34,6 +34,7 @@ static const struct command commands[] = {
     {"disasm", {NULL}},
     {"dram", {"--preset=", "--trace=", "--scenario=", "--requests=", "--inject=", "--set="}},
     {"mma", {"--model=", "--k=", "--m=", "--n=", "--dist=", "--seed=", "--output="}},
+    {"import", {"--output="}},
     {"db", {NULL}},
     {"help", {NULL}},
 };
@@ -135,6 +136,7 @@ static const struct output outputs[] = {
     {{"asm", "p.s"}, "words"},
     {{"asm", "p.s", "-o", "q.bin"}, "output"},
     {{"disasm", "p.bin"}, "text"},
+    {{"import", "scalesim", "net.csv"}, "runs"},
     {{"db", "info"}, "schema_version"},
     {{"db", "check"}, "ok"},
     {{"db", "migrate"}, "schema_version"},
