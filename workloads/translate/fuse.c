@@ -204,7 +204,10 @@ static bool constants_of(const struct fuse *f, const struct tsri_tr_item *e,
   enum tsr_with with = e->op.attr.with;
   if (of_step == TSR_SHAPE_N || of_step == TSR_SHAPE_N2) with = TSR_WITH_ROW;
   const struct tsr_operand_view *b = &e->bind.b;
-  if (b->n_parts != 1 || !tsri_tr_constant(f->t, b->part[0].value)) return false;
+  bool pair = of_step == TSR_SHAPE_N2 && b->n_parts == 2 && b->rows == 1; /* a part each */
+  if (b->n_parts != 1 && !pair) return false;
+  for (unsigned p = 0; p < b->n_parts; p++)
+    if (!tsri_tr_constant(f->t, b->part[p].value)) return false;
   const struct tsr_view *v = &b->part[0];
   *c = (struct constants){b, 1, 1};
   if (with == TSR_WITH_FULL) return false;
@@ -237,13 +240,19 @@ static void read_run(void *arg, uint64_t first, uint64_t n, int64_t at, int64_t 
                            : tsr_array_get(r->from, (uint64_t)(at + (int64_t)i * step));
 }
 
-/* All elements of a constant operand, the caller's. */
-static enum tsr_status read_constant(const struct fuse *f, const struct tsr_view *v,
-                                     double **out) {
-  double *to = tsr_mem_array((size_t)tsr_view_elems(v), sizeof *to);
+/* All elements of a constant operand of one row, or of one part, the caller's. */
+static enum tsr_status read_operand(const struct fuse *f, const struct tsr_operand_view *o,
+                                    double **out) {
+  uint64_t n = 0, at = 0;
+  for (unsigned p = 0; p < o->n_parts; p++) n += tsr_view_elems(&o->part[p]);
+  double *to = tsr_mem_array((size_t)n, sizeof *to);
   if (!to) return tsr_err_nomem(f->t->err);
-  struct reading r = {tsri_tr_constant(f->t, v->value), to, v->fill};
-  tsr_view_runs(v, read_run, &r);
+  for (unsigned p = 0; p < o->n_parts; p++) {
+    const struct tsr_view *v = &o->part[p];
+    struct reading r = {tsri_tr_constant(f->t, v->value), to + at, v->fill};
+    tsr_view_runs(v, read_run, &r);
+    at += tsr_view_elems(v);
+  }
   *out = to;
   return TSR_OK;
 }
@@ -279,7 +288,7 @@ static void spread_one(void *arg, uint64_t column, uint64_t place) {
 static enum tsr_status by_columns(const struct fuse *f, const struct meeting *x,
                                   const struct constants *c, unsigned rows, double **out) {
   double *from;
-  TSRI_TRY(read_constant(f, &c->b->part[0], &from));
+  TSRI_TRY(read_operand(f, c->b, &from));
   double *to = tsr_mem_array((size_t)x->columns, rows * sizeof *to);
   for (unsigned r = 0; to && r < rows; r++) {
     struct spreading s = {c, from + r * c->of, to + r * x->columns};
@@ -486,7 +495,7 @@ static enum tsr_status scale_weights(const struct fuse *f, struct tsri_tr_item *
   double *from;
   size_t value;
   uint64_t dim[3] = {op->count, op->k, op->n};
-  TSRI_TRY(read_constant(f, &p->bind.b.part[0], &from));
+  TSRI_TRY(read_operand(f, &p->bind.b, &from));
   enum tsr_dtype type = tsri_tr_constant(f->t, p->bind.b.part[0].value)->type;
   enum tsr_status st = tsri_tr_const(f->t, "scaled", type, 3, dim, &value, &to);
   for (uint64_t i = 0; !st && i < to->n; i++)
@@ -503,7 +512,7 @@ static enum tsr_status fold_factors(const struct fuse *f, struct tsri_tr_item *p
   uint64_t n = p->op.n * p->op.count;
   if (p->op.n_steps) {
     double *bias;
-    TSRI_TRY(read_constant(f, &p->bind.step[0].part[0], &bias));
+    TSRI_TRY(read_operand(f, &p->bind.step[0], &bias));
     for (uint64_t i = 0; i < n; i++) s->value[n + i] += bias[i] * s->value[i];
     tsr_mem_free(bias);
   }

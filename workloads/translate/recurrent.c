@@ -228,7 +228,10 @@ static enum tsr_status activate_to(const struct layer *l, const char *what, unsi
                                    struct tsr_view x, const struct tsr_view *out) {
   const struct activation *a = &l->act[l->dir][which];
   double alpha, beta;
-  if (l->clip > 0) TSRI_TRY(one(l, "clipped", TSR_OP_CLIP, -l->clip, l->clip, &x, &x));
+  if (l->clip > 0) {
+    struct tsr_view from = x;
+    TSRI_TRY(one(l, "clipped", TSR_OP_CLIP, -l->clip, l->clip, &from, &x));
+  }
   if (a->row->kind[0] == TSR_OP_GREATER_EQUAL) return threshold(l, what, a, &x, out);
   for (unsigned i = 0; i + 1 < a->row->n; i++) {
     numbers(a, i, &alpha, &beta);
