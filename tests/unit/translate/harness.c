@@ -41,6 +41,17 @@ static void word(struct reading *r, char out[64]) {
   out[n] = '\0';
   if (n == 0) fail_msg("expected a name at '%s'", r->p);
 }
+/* A word, or anything between apostrophes. */
+static void quoted(struct reading *r, char out[64]) {
+  size_t n = 0;
+  if (!eat(r, "'")) {
+    word(r, out);
+    return;
+  }
+  while (*r->p && *r->p != '\'' && n < 63) out[n++] = *r->p++;
+  out[n] = '\0';
+  want(r, "'");
+}
 static double number(struct reading *r) {
   char *end;
   double v = strtod(r->p, &end);
@@ -122,6 +133,8 @@ struct attrs {
   char name[ATTRS][64], text[ATTRS][64];
   int64_t ints[ATTRS][LIST];
   double floats[ATTRS][LIST];
+  char words[LIST][64]; /* of the one list of texts */
+  const char *texts[LIST];
 };
 
 /* An integer or, with a point, a float. */
@@ -138,6 +151,14 @@ static void read_attr(struct reading *r, struct attrs *s) {
   want(r, "=");
   if (eat(r, "[")) {
     a->kind = TSR_ATTR_INTS;
+    blanks(r);
+    for (; isalpha((unsigned char)*r->p); eat(r, ","), blanks(r)) {
+      a->kind = TSR_ATTR_TEXTS;
+      word(r, s->words[a->n]);
+      s->texts[a->n] = s->words[a->n];
+      a->n++;
+    }
+    if (a->kind == TSR_ATTR_TEXTS) a->texts = s->texts;
     for (; !eat(r, "]"); eat(r, ",")) {
       if (is_float(r->p)) a->kind = TSR_ATTR_FLOATS;
       s->floats[k][a->n] = number(r);
@@ -152,7 +173,7 @@ static void read_attr(struct reading *r, struct attrs *s) {
     a->i = (int64_t)a->f;
   } else {
     a->kind = TSR_ATTR_TEXT;
-    word(r, s->text[k]);
+    quoted(r, s->text[k]);
     a->text = s->text[k];
   }
 }

@@ -167,7 +167,8 @@ static uint64_t second(const struct tsr_op *op, enum tsr_op_kind kind, enum tsr_
                        uint64_t g, uint64_t r, uint64_t c, uint64_t at) {
   enum tsr_op_shape shape = tsr_op_kind_info(kind)->b;
   if (shape == TSR_SHAPE_N) with = TSR_WITH_ROW;
-  if (shape == TSR_SHAPE_N2) return g * 2 * op->n + c;
+  /* Rows of a step are one for all products each: [row][g][n]. */
+  if (shape == TSR_SHAPE_N2) return g * (op->n_steps ? 1 : 2) * op->n + c;
   switch (with) {
   case TSR_WITH_FULL: return at;
   case TSR_WITH_ROW: return g * op->n + c;
@@ -182,7 +183,8 @@ static double element(const struct tsr_op *op, enum tsr_op_kind kind, enum tsr_w
   if (!b) return one(kind, a, t->alpha, t->beta);
   uint64_t i = second(op, kind, with, g, r, c, at);
   bool pair = tsr_op_kind_info(kind)->b == TSR_SHAPE_N2;
-  return two(kind, a, b[i], pair ? b[i + op->n] : 0, t->zero, op->format_out);
+  return two(kind, a, b[i], pair ? b[i + op->n * (op->n_steps ? op->count : 1)] : 0, t->zero,
+             op->format_out);
 }
 
 static void run_elements(struct run *x) {
@@ -343,7 +345,7 @@ static void run_moves(struct run *x) {
         uint64_t at = (g * m + r) * n + c;
         if (op->kind == TSR_OP_TRANSPOSE)
           x->c[(g * n + c) * m + r] = x->a[at];
-        else if (op->kind == TSR_OP_COPY)
+        else if (op->kind == TSR_OP_COPY || op->kind == TSR_OP_CONCAT)
           x->c[at] = x->a[at];
         else if (op->kind == TSR_OP_GATHER)
           x->c[at] = x->a[(g * table + row_at(op, x->b[g * m + r])) * n + c];
