@@ -4,7 +4,8 @@
  *   `x = f32[2,3]`            an input; numbers drawn from -2 to 2 (integers -6 to 6, bool
  * both) `x = f32[2,3] 0.5~3`     drawn from 0.5 to below 3 `x = f32[3] : 1 2 nan`    these
  * numbers;  `w := …` a constant `y, i = TopK(x, k) axis=1 alpha=0.5 perm=[0,1] mode=edge`   a
- * node; `_` is left out, `'…'` a text with signs, `[Tanh,Relu]` a list of texts.  Outputs of the net are results that no node reads. */
+ * node; `_` is left out, `'…'` a text with signs, `[Tanh,Relu]` a list of texts.
+ * Outputs of the net are results that no node reads. */
 #ifndef TSR_TESTS_UNIT_TRANSLATE_HARNESS_H
 #define TSR_TESTS_UNIT_TRANSLATE_HARNESS_H
 
