@@ -114,6 +114,30 @@ void tsr_check_add(struct tsr_check *c, const struct tsr_ref *exact, uint64_t co
   tsr_check_add_abs(c, exact, code, events, 0);
 }
 
+/* Exponent of the lowest bit set of a finite v that is not 0. */
+static int lowest_bit(double v) {
+  uint64_t bits, man;
+  memcpy(&bits, &v, sizeof bits);
+  int exp = (int)(bits >> 52 & 0x7ff);
+  man = bits & ((UINT64_C(1) << 52) - 1);
+  if (exp) man |= UINT64_C(1) << 52;
+  return (exp ? exp : 1) - 1075 + __builtin_ctzll(man);
+}
+
+/* s and s^ are doubles, so that one subtraction rounds their difference once. */
+void tsr_check_add_double(struct tsr_check *c, double exact, uint64_t code, unsigned events,
+                          double abs) {
+  struct tsr_num got = tsr_arith_decode(c->out, code);
+  bool finite = exact - exact == 0, zero = exact == 0;
+  struct element e = {&got, finite, zero, false, events};
+  int msb = finite && !zero ? log2_of(exact < 0 ? -exact : exact) : 0;
+  if (finite && !zero) e.loses_bits = is_subnormal_loss(c->out, msb, lowest_bit(exact));
+  count(c, &e);
+  if (!finite || got.cls > TSR_NUM_FINITE) return;
+  double value = got.cls == TSR_NUM_ZERO ? 0 : (double)got.sig * pow2(got.exp);
+  put(c, exact, (got.sign ? -value : value) - exact, ulp_exp(c->out, zero, msb), abs);
+}
+
 void tsr_check_add_diff(struct tsr_check *c, double s, double diff, double abs) {
   bool zero = s == 0;
   c->elems++;

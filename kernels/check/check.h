@@ -54,6 +54,10 @@ void tsr_check_add(struct tsr_check *c, const struct tsr_ref *exact, uint64_t co
 /* Likewise with |a|^T |b| (0: not known). */
 void tsr_check_add_abs(struct tsr_check *c, const struct tsr_ref *exact, uint64_t code,
                        unsigned events, double abs);
+/* The same figures, to the bit, for an s that is a double: an infinite one or a NaN is not
+ * finite.  Output formats of at most 8 bits of exponent. */
+void tsr_check_add_double(struct tsr_check *c, double exact, uint64_t code, unsigned events,
+                          double abs);
 /* The same figures, to the bit, for s = sum * 2^lsb: a fast way where s^ fits the
  * same units. -900 <= lsb <= 800. */
 void tsr_check_add_fixed(struct tsr_check *c, tsr_i128 sum, int lsb, uint64_t code,

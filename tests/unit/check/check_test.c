@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "kernels/check/check.h"
+#include "sim/base/rng.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
 
@@ -136,12 +137,41 @@ static void figures_without_a_meaning_are_nan(void **state) {
   assert_true(r.norm_err == 0 && r.sqnr_db != r.sqnr_db);
 }
 
+/* Doubles of many magnitudes and of few and many bits, beside codes of every kind. */
+static void doubles_give_the_figures_of_exact_sums(void **state) {
+  (void)state;
+  static const char *const formats[] = {"fp32", "fp16", "bf16",  "tf32",     "fp8_e4m3",
+                                        "int8", "int4", "uint8", "fp8_e5m2", "int32"};
+  for (size_t f = 0; f < N(formats); f++) {
+    const struct tsr_format *out = tsr_format_find(formats[f]);
+    struct tsr_check want, got;
+    tsr_check_init(&want, out);
+    tsr_check_init(&got, out);
+    for (uint64_t i = 0; i < 20000; i++) {
+      uint64_t r = tsr_rng_u64(7, f, 2 * i), q = tsr_rng_u64(7, f, 2 * i + 1);
+      uint64_t code = r >> (64 - out->bits);
+      double s =
+          (double)(int64_t)(q << (r % 60)) * __builtin_ldexp(1, (int)(r >> 8 & 127) - 150);
+      if (i % 16 == 0) s = tsr_arith_to_double(out, code); /* no error, specials too */
+      if (i % 64 == 1) s = i % 128 == 1 ? 0 : -__builtin_inf();
+      unsigned events = i % 8 ? 0 : (unsigned)(r >> 16 & 1) * TSR_EVENT_SATURATED;
+      double abs = i % 3 ? 0 : (double)(q >> 32);
+      struct tsr_ref sum = exact(s);
+      tsr_check_add_abs(&want, &sum, code, events, abs);
+      tsr_check_add_double(&got, s, code, events, abs);
+      if (memcmp(&want, &got, sizeof want) != 0)
+        fail_msg("%s: %a beside code %llx", formats[f], s, (unsigned long long)code);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_element_gives_its_ulp_and_counts),
       cmocka_unit_test(figures_sum_over_the_elements),
       cmocka_unit_test(bias_shows_truncation_that_cancels_in_nothing),
       cmocka_unit_test(figures_without_a_meaning_are_nan),
+      cmocka_unit_test(doubles_give_the_figures_of_exact_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
