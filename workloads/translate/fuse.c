@@ -240,16 +240,15 @@ static void read_run(void *arg, uint64_t first, uint64_t n, int64_t at, int64_t 
                            : tsr_array_get(r->from, (uint64_t)(at + (int64_t)i * step));
 }
 
-/* All elements of a constant operand of one row, or of one part, the caller's. */
-static enum tsr_status read_operand(const struct fuse *f, const struct tsr_operand_view *o,
-                                    double **out) {
+enum tsr_status tsri_tr_read(const struct tsri_tr *t, const struct tsr_operand_view *o,
+                             double **out) {
   uint64_t n = 0, at = 0;
   for (unsigned p = 0; p < o->n_parts; p++) n += tsr_view_elems(&o->part[p]);
   double *to = tsr_mem_array((size_t)n, sizeof *to);
-  if (!to) return tsr_err_nomem(f->t->err);
+  if (!to) return tsr_err_nomem(t->err);
   for (unsigned p = 0; p < o->n_parts; p++) {
     const struct tsr_view *v = &o->part[p];
-    struct reading r = {tsri_tr_constant(f->t, v->value), to + at, v->fill};
+    struct reading r = {tsri_tr_constant(t, v->value), to + at, v->fill};
     tsr_view_runs(v, read_run, &r);
     at += tsr_view_elems(v);
   }
@@ -288,7 +287,7 @@ static void spread_one(void *arg, uint64_t column, uint64_t place) {
 static enum tsr_status by_columns(const struct fuse *f, const struct meeting *x,
                                   const struct constants *c, unsigned rows, double **out) {
   double *from;
-  TSRI_TRY(read_operand(f, c->b, &from));
+  TSRI_TRY(tsri_tr_read(f->t, c->b, &from));
   double *to = tsr_mem_array((size_t)x->columns, rows * sizeof *to);
   for (unsigned r = 0; to && r < rows; r++) {
     struct spreading s = {c, from + r * c->of, to + r * x->columns};
@@ -488,22 +487,22 @@ static bool takes_factors(const struct fuse *f, const struct tsri_tr_item *p) {
   return w && w->f;
 }
 
-static enum tsr_status scale_weights(const struct fuse *f, struct tsri_tr_item *p,
-                                     const double *by) {
+enum tsr_status tsri_tr_scale_weights(struct tsri_tr *t, struct tsri_tr_item *p,
+                                      const double *by) {
   const struct tsr_op *op = &p->op;
   struct tsr_array *to;
   double *from;
   size_t value;
   uint64_t dim[3] = {op->count, op->k, op->n};
-  TSRI_TRY(read_operand(f, &p->bind.b, &from));
-  enum tsr_dtype type = tsri_tr_constant(f->t, p->bind.b.part[0].value)->type;
-  enum tsr_status st = tsri_tr_const(f->t, "scaled", type, 3, dim, &value, &to);
+  TSRI_TRY(tsri_tr_read(t, &p->bind.b, &from));
+  enum tsr_dtype type = tsri_tr_constant(t, p->bind.b.part[0].value)->type;
+  enum tsr_status st = tsri_tr_const(t, "scaled", type, 3, dim, &value, &to);
   for (uint64_t i = 0; !st && i < to->n; i++)
     tsr_array_set(to, i, from[i] * by[i / (op->k * op->n) * op->n + i % op->n]);
   tsr_mem_free(from);
   if (st) return st;
-  struct tsr_view v = tsri_tr_view(f->t, value);
-  return tsri_tr_bind(f->t, &p->bind.b, &v);
+  struct tsr_view v = tsri_tr_view(t, value);
+  return tsri_tr_bind(t, &p->bind.b, &v);
 }
 
 /* scale and shift behind an optional bias: into the weights, and one bias. */
@@ -512,11 +511,11 @@ static enum tsr_status fold_factors(const struct fuse *f, struct tsri_tr_item *p
   uint64_t n = p->op.n * p->op.count;
   if (p->op.n_steps) {
     double *bias;
-    TSRI_TRY(read_operand(f, &p->bind.step[0], &bias));
+    TSRI_TRY(tsri_tr_read(f->t, &p->bind.step[0], &bias));
     for (uint64_t i = 0; i < n; i++) s->value[n + i] += bias[i] * s->value[i];
     tsr_mem_free(bias);
   }
-  TSRI_TRY(scale_weights(f, p, s->value));
+  TSRI_TRY(tsri_tr_scale_weights(f->t, p, s->value));
   memmove(s->value, s->value + n, (size_t)n * sizeof *s->value);
   p->op.n_steps = 0;
   s->kind = TSR_OP_BIAS;

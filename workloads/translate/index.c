@@ -42,6 +42,16 @@ static enum tsr_status gather_rows(struct tsri_tr *t, const char *what, size_t d
 
 /* ---- Gather ---- */
 
+/* Indices in even steps need no table. */
+static bool even_steps(const int64_t *table, uint64_t n, uint64_t extent, int64_t *step) {
+  *step = n > 1 ? table[1] - table[0] : 0;
+  for (uint64_t i = 0; i < n; i++)
+    if (table[i] < 0 || (uint64_t)table[i] >= extent ||
+        table[i] != table[0] + (int64_t)i * *step)
+      return false;
+  return n > 0;
+}
+
 static enum tsr_status gather_constant(struct tsri_tr *t, const struct tsr_net_node *n,
                                        unsigned axis) {
   struct tsri_tr_shape s = tsri_tr_shape_of(t, n->in[0]);
@@ -52,8 +62,14 @@ static enum tsr_status gather_constant(struct tsri_tr *t, const struct tsr_net_n
   struct tsr_view dst = tsri_tr_view_as(t, n->out[0], 3, to);
   int64_t *table = table_of(t, idx, s.dim[axis]);
   if (!table) return tsr_err_nomem(t->err);
-  src.dim[1] = src.n_table[1] = idx->n;
-  src.table[1] = table;
+  src.dim[1] = idx->n;
+  if (even_steps(table, idx->n, s.dim[axis], &src.coef[1][1])) {
+    src.base[1] = table[0];
+  } else {
+    src.coef[1][1] = 1;
+    src.table[1] = table;
+    src.n_table[1] = idx->n;
+  }
   return tsri_tr_copy(t, NULL, &src, &dst);
 }
 

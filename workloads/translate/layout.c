@@ -121,13 +121,40 @@ static enum tsr_status split(struct tsri_tr *t, const struct tsr_net_node *n, co
   return TSR_OK;
 }
 
+/* Side by side, each row of every input: one operator.  Images as NHWC, where channels are the
+ * columns. */
+static enum tsr_status side_by_side(struct tsri_tr *t, const struct tsr_net_node *n,
+                                    unsigned axis, uint64_t rows, bool images) {
+  struct tsr_view v[TSR_OPERAND_PARTS], out;
+  uint64_t cols[TSR_OPERAND_PARTS], all = tsri_tr_shape_of(t, n->out[0]).n / rows;
+  for (size_t i = 0; i < n->n_in; i++) {
+    struct tsri_tr_shape s = tsri_tr_shape_of(t, n->in[i]);
+    cols[i] = images ? s.dim[axis] : s.n / rows;
+    v[i] = images ? tsri_tr_view_nhwc(t, n->in[i])
+                  : tsri_tr_view_as(t, n->in[i], 2, (uint64_t[]){rows, cols[i]});
+  }
+  out = images ? tsri_tr_view_nhwc(t, n->out[0])
+               : tsri_tr_view_as(t, n->out[0], 2, (uint64_t[]){rows, all});
+  struct tsri_tr_item it = tsri_tr_item(TSR_OP_CONCAT, rows, all, 1, 1);
+  enum tsr_status s = tsri_tr_bind_parts(t, &it.bind.a, rows, (unsigned)n->n_in, cols, v);
+  tsri_tr_bind_out(&it, &out);
+  return s ? s : tsri_tr_emit(t, NULL, &it);
+}
+
 static enum tsr_status concat(struct tsri_tr *t, const struct tsr_net_node *n,
                               const void *arg) {
-  (void)arg;
   if (n->n_in == 1) return same(t, n, arg);
-  unsigned axis = tsri_tr_axis(n, "axis", 1, tsri_tr_shape_of(t, n->out[0]).rank);
+  struct tsri_tr_shape o = tsri_tr_shape_of(t, n->out[0]);
+  unsigned axis = tsri_tr_axis(n, "axis", 1, o.rank);
+  bool images = o.rank == 4 && axis == 1, whole = n->n_in <= TSR_OPERAND_PARTS;
+  uint64_t rows = 1;
+  for (unsigned d = 0; d < o.rank; d++)
+    if (images ? d != axis : d < axis) rows *= o.dim[d];
+  for (size_t i = 0; i < n->n_in; i++) whole = whole && tsri_tr_shape_of(t, n->in[i]).n;
+  if (whole && (rows > 1 || (o.rank <= 2 && axis + 1 == o.rank)))
+    return side_by_side(t, n, axis, rows, images);
   int64_t from = 0;
-  for (size_t i = 0; i < n->n_in; i++) {
+  for (size_t i = 0; i < n->n_in; i++) { /* rows behind rows */
     struct tsr_view src = tsri_tr_view(t, n->in[i]), dst = tsri_tr_view(t, n->out[0]);
     dst.dim[axis] = src.dim[axis];
     dst.base[axis] = from;

@@ -68,10 +68,34 @@ enum tsr_status tsri_tr_conv_of(struct tsri_tr *t, const struct tsr_net_node *n,
  * codes: *done then, and nothing is left to do. */
 enum tsr_status tsri_tr_on_codes(struct tsri_tr *t, const struct tsr_net_node *n, bool *done);
 
+/* ---- layout (free.c) ---- */
+
+bool tsri_tr_is_product(const struct tsri_tr_item *item);
+/* The only item that writes the value, or the only one that `reads` it; SIZE_MAX: none, or
+ * several. */
+size_t tsri_tr_only_item(const struct tsri_tr *t, size_t value, bool reads);
+/* It leaves the model, or goes to a node that has no kernel. */
+bool tsri_tr_leaves(const struct tsri_tr *t, size_t value);
+/* Copies that only products read become views of these.  To be called when all nodes are
+ * lowered. */
+enum tsr_status tsri_tr_free_layout(struct tsri_tr *t);
+
 /* ---- epilogues (fuse.c) ---- */
 
 /* Operators that stand behind a product become steps of its epilogue where the machine can run
- * them so; what nobody reads is dropped.  To be called when all nodes are lowered. */
+ * them so; what nobody reads is dropped.  To be called behind tsri_tr_free_layout. */
 enum tsr_status tsri_tr_fuse(struct tsri_tr *t);
+/* All elements of a constant operand of one row, or of one part, the caller's. */
+enum tsr_status tsri_tr_read(const struct tsri_tr *t, const struct tsr_operand_view *o,
+                             double **out);
+/* Binds new weights to a product: its own, each column times by[column of all counts]. */
+enum tsr_status tsri_tr_scale_weights(struct tsri_tr *t, struct tsri_tr_item *p,
+                                      const double *by);
+
+/* ---- neighbours (settle.c) ---- */
+
+/* Factors go into weights, rows are counted as the product before them counts its own.  To be
+ * called behind tsri_tr_fuse. */
+enum tsr_status tsri_tr_settle(struct tsri_tr *t);
 
 #endif

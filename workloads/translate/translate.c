@@ -90,6 +90,12 @@ static bool depend(struct writers *w, const struct tsr_operand_view *o) {
   return true;
 }
 
+/* A product of a result with itself names it once. */
+static void name_once(struct writers *w, const struct tsr_op *op) {
+  if (op->n_steps || !tsr_op_kind_info(op->kind)->has_macs || w->n != 2) return;
+  if (w->list[0] == w->list[1]) w->n = 1;
+}
+
 static void written(struct writers *w, const struct tsr_view *v, size_t entry) {
   if (v->value == SIZE_MAX) return;
   w->prev[entry] = w->last[v->value];
@@ -106,6 +112,7 @@ static enum tsr_status add_ops(struct tsri_tr *t, struct writers *w, struct tsr_
     bool ok = depend(w, &it->bind.a) && depend(w, &it->bind.b);
     for (size_t s = 0; ok && s < it->op.n_steps; s++) ok = depend(w, &it->bind.step[s]);
     if (!ok) return tsr_err_nomem(t->err);
+    name_once(w, &it->op);
     it->op.after = w->list;
     it->op.n_after = w->n;
     enum tsr_status st = tsr_build_add(b, &it->op, t->err);
@@ -202,7 +209,9 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   for (size_t v = 0; v < net->n_values; v++) net->values[v].alias = SIZE_MAX;
   s = tsri_tr_patterns(&t);
   for (size_t i = 0; !s && i < net->n_nodes; i++) s = lower_node(&t, i);
+  if (!s) s = tsri_tr_free_layout(&t);
   if (!s) s = tsri_tr_fuse(&t);
+  if (!s) s = tsri_tr_settle(&t);
   if (!s) s = finish(&t, &w, out);
   tsr_mem_free(w.last);
   tsr_mem_free(w.prev);

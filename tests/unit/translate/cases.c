@@ -173,7 +173,7 @@ static const struct net_case cases[] = {
     {.text = "x = f32[3,7]; a, b, c = Split(x) axis=1 num_outputs=3"},
     {.text = "x = f32[3,7]; s := i64[2] : 2 5; a, b = Split(x,s) axis=-1", .ops = "copy+copy"},
     {.text = "a = f32[2,3]; b = f32[2,4]; c = f32[2,1]; y = Concat(a,b,c) axis=1",
-     .ops = "copy+copy+copy"},
+     .ops = "concat"},
     {.text = "a = f32[2,3]; b := f32[1,3]; y = Concat(a,b) axis=0; z = Neg(y)",
      .ops = "copy+copy+neg"},
     {.text = "a = f32[2,3]; n = Neg(a); y = Concat(n) axis=0", .ops = "neg"},

@@ -240,7 +240,7 @@ static const struct net_case cases[] = {
      .ops = "linear.clip"},
     {.text = MM("[5,7]", "[7,3]") "; l := f32[] : 0.5; v = Max(y,l)", .ops = "linear.clip"},
     {.text = MM("[5,7]", "[7,3]") "; l := f32[] : 0.5; v = Div(y,l); s = Softmax(v)",
-     .ops = "linear.affine+softmax"},
+     .ops = "linear+softmax"},
     {.text = MM("[2,3,5,8]", "[8,6]") "; b := f32[6]; z = Add(y,b); s = Tanh(z)",
      .ops = "linear.bias.tanh"},
     {.text = CONV("[2,3,6,5]", "[4,3,3,2]") "; b := f32[4,1,1]; z = Add(y,b); s = HardSwish(z)",
