@@ -186,15 +186,59 @@ uint64_t tsr_arith_convert(const struct tsr_format *from, uint64_t code,
   return tsr_arith_convert_spec(from, code, to, &s, 0, events);
 }
 
+/* ---- doubles ---- */
+
+enum { DOUBLE_MAN = 52, DOUBLE_BIAS = 1023, DOUBLE_TOP = 0x7ff };
+
+/* Sign, exponent and fraction as IEEE 754 has them, on values that are not special. */
+static bool is_plain(const struct tsr_format *f) {
+  return !f->codec && !f->is_int && !f->is_unsigned && !f->pad_bits && f->man_bits &&
+         f->man_bits <= DOUBLE_MAN;
+}
+
+/* The code of v rounded to nearest even, where both are zero or normal numbers and no rounding
+ * reaches the exponent of the largest; false: another case. */
+static bool plain_code(const struct tsr_format *f, double v, uint64_t *code) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  uint64_t sign = bits >> 63 << (f->exp_bits + f->man_bits), man = bits & tsri_mask(DOUBLE_MAN);
+  int exp = (int)(bits >> DOUBLE_MAN & DOUBLE_TOP), field = exp - DOUBLE_BIAS + f->bias;
+  if (!is_plain(f)) return false;
+  if (!exp && !man && (!sign || !f->no_neg_zero)) {
+    *code = sign;
+    return true;
+  }
+  if (!exp || field < 1 || field >= (int)tsri_mask(f->exp_bits) - 1) return false;
+  unsigned down = DOUBLE_MAN - f->man_bits;
+  if (down) man = (man + tsri_mask(down - 1) + (man >> down & 1)) >> down;
+  *code = sign | (((uint64_t)field << f->man_bits) + man);
+  return true;
+}
+
 uint64_t tsr_arith_from_double(const struct tsr_format *f, enum tsr_round mode, double v,
                                unsigned *events) {
   uint64_t code;
+  if (mode == TSR_ROUND_RNE && !events && plain_code(f, v, &code)) return code;
   memcpy(&code, &v, sizeof code);
   return tsr_arith_convert(fp64, code, f, mode, events);
 }
 
+/* The double of a normal number that no format keeps for an infinity or a NaN; false: another
+ * case. */
+static bool plain_double(const struct tsr_format *f, uint64_t code, uint64_t *bits) {
+  uint64_t field = code >> f->man_bits & tsri_mask(f->exp_bits);
+  int exp = (int)field - f->bias + DOUBLE_BIAS;
+  if (!is_plain(f) || !field || field == tsri_mask(f->exp_bits)) return false;
+  if (exp < 1 || exp >= DOUBLE_TOP) return false;
+  *bits = (code >> (f->exp_bits + f->man_bits) & 1) << 63 | (uint64_t)exp << DOUBLE_MAN |
+          (code & tsri_mask(f->man_bits)) << (DOUBLE_MAN - f->man_bits);
+  return true;
+}
+
 double tsr_arith_to_double(const struct tsr_format *f, uint64_t code) {
-  uint64_t bits = tsr_arith_convert(f, code, fp64, TSR_ROUND_RNE, NULL);
+  uint64_t bits;
+  if (!plain_double(f, code, &bits))
+    bits = tsr_arith_convert(f, code, fp64, TSR_ROUND_RNE, NULL);
   double v;
   memcpy(&v, &bits, sizeof v);
   return v;

@@ -569,6 +569,49 @@ static void sticky_bits_decide_ties_and_exactness(void **state) {
   assert_int_equal(ev, 0);
 }
 
+/* A double at or beside a code's value or the middle between two, or of any bits. */
+static uint64_t near_code(const struct tsr_format *f, uint64_t code, uint64_t draw) {
+  const struct tsr_format *fp64 = tsr_format_find("fp64");
+  uint64_t bits = tsr_arith_convert(f, code, fp64, TSR_ROUND_RNE, NULL);
+  switch (draw % 4) {
+  case 0: return bits;
+  case 1: return bits + (draw >> 2) % 5 - 2;
+  case 2: /* half a unit away, and beside that */
+    return f->man_bits < 52 ? bits + (UINT64_C(1) << (51 - f->man_bits)) + (draw >> 2) % 3 - 1
+                            : bits;
+  default: return bits ^ draw >> 12;
+  }
+}
+
+/* With events the long way is taken, without them a short one where it can be. */
+static void doubles_take_a_short_way_to_the_same_code(void **state) {
+  (void)state;
+  static const char *const more[] = {
+      "e5m3",  "e4m3:fnuz", "e3m2:nosub", "e8m0:noinf:nonan", "e2m3:noinf:nonan:unsigned",
+      "e11m1", "e1m6"};
+  const struct tsr_format *fp64 = tsr_format_find("fp64");
+  for (size_t i = 0; i < tsr_format_count() + N(more); i++) {
+    struct tsr_format own;
+    const struct tsr_format *f = i < tsr_format_count() ? tsr_format_at(i) : &own;
+    if (f == &own && tsr_format_parse(more[i - tsr_format_count()], &own, NULL)) continue;
+    for (uint64_t n = 0; n < 20000; n++) {
+      uint64_t code = tsr_rng_u64(3, i, 2 * n) >> (64 - f->bits);
+      uint64_t bits = near_code(f, code, tsr_rng_u64(3, i, 2 * n + 1)), plain;
+      double v, back = tsr_arith_to_double(f, code);
+      memcpy(&v, &bits, sizeof v);
+      uint64_t got = tsr_arith_from_double(f, TSR_ROUND_RNE, v, NULL);
+      uint64_t want = tsr_arith_convert(fp64, bits, f, TSR_ROUND_RNE, NULL);
+      if (got != want)
+        fail_msg("%s: %a gives %llx, not %llx", f->name, v, (unsigned long long)got,
+                 (unsigned long long)want);
+      memcpy(&plain, &back, sizeof plain);
+      want = tsr_arith_convert(f, code, fp64, TSR_ROUND_RNE, NULL);
+      if (plain != want)
+        fail_msg("%s: code %llx is %a", f->name, (unsigned long long)code, back);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(encoding_a_decoded_wide_code_gives_it_back),
@@ -584,6 +627,7 @@ int main(void) {
       cmocka_unit_test(two_roundings_differ_from_one_where_the_first_makes_a_tie),
       cmocka_unit_test(a_table_of_values_is_a_format),
       cmocka_unit_test(doubles_round_once),
+      cmocka_unit_test(doubles_take_a_short_way_to_the_same_code),
       cmocka_unit_test(formats_without_specials_clip),
       cmocka_unit_test(sticky_bits_decide_ties_and_exactness),
   };
