@@ -50,76 +50,13 @@ static enum tsr_status same_model(const char *path, const char *is, const char *
                      path);
 }
 
-/* Inputs that say how an operator works; its data are elsewhere. */
-static const struct parameter {
-  enum tsr_net_op op;
-  unsigned first, last;
-} parameters[] = {{TSR_NET_RESHAPE, 1, 1},
-                  {TSR_NET_EXPAND, 1, 1},
-                  {TSR_NET_TILE, 1, 1},
-                  {TSR_NET_SLICE, 1, 4},
-                  {TSR_NET_PAD, 1, 3},
-                  {TSR_NET_TOPK, 1, 1},
-                  {TSR_NET_SQUEEZE, 1, 1},
-                  {TSR_NET_UNSQUEEZE, 1, 1},
-                  {TSR_NET_SPLIT, 1, 1},
-                  {TSR_NET_RESIZE, 1, 3},
-                  {TSR_NET_UPSAMPLE, 1, 1},
-                  {TSR_NET_CONSTANT_OF_SHAPE, 0, 0},
-                  {TSR_NET_RANGE, 0, 2},
-                  {TSR_NET_ONE_HOT, 1, 1},
-                  {TSR_NET_TRILU, 1, 1},
-                  {TSR_NET_CUM_SUM, 1, 1},
-                  {TSR_NET_DROPOUT, 1, 2},
-                  {TSR_NET_NON_ZERO, 0, 0},
-                  {TSR_NET_REDUCE_SUM, 1, 1},
-                  {TSR_NET_REDUCE_MEAN, 1, 1},
-                  {TSR_NET_REDUCE_MAX, 1, 1},
-                  {TSR_NET_REDUCE_MIN, 1, 1},
-                  {TSR_NET_REDUCE_PROD, 1, 1},
-                  {TSR_NET_REDUCE_L1, 1, 1},
-                  {TSR_NET_REDUCE_L2, 1, 1},
-                  {TSR_NET_REDUCE_LOG_SUM, 1, 1},
-                  {TSR_NET_REDUCE_LOG_SUM_EXP, 1, 1},
-                  {TSR_NET_REDUCE_SUM_SQUARE, 1, 1}};
-
-static bool is_parameter(const struct tsr_net *net, size_t value) {
-  for (size_t i = 0; i < net->n_nodes; i++)
-    for (size_t k = 0; k < net->nodes[i].n_in; k++) {
-      if (net->nodes[i].in[k] != value) continue;
-      for (size_t p = 0; p < sizeof parameters / sizeof parameters[0]; p++)
-        if (parameters[p].op == net->nodes[i].op && k >= parameters[p].first &&
-            k <= parameters[p].last)
-          return true;
-    }
-  return false;
-}
-
-/* The array becomes the value's constant, which is then no input any more. */
-static enum tsr_status fix(struct tsr_net *net, size_t value, const struct tsr_array *from,
-                           struct tsr_err *err) {
-  struct tsr_array *own;
-  enum tsr_status st =
-      tsr_array_create(net->arena, from->type, from->rank, from->dim, &own, err);
-  if (st) return st;
-  if (own->f) memcpy(own->f, from->f, own->n * sizeof *own->f);
-  if (own->i) memcpy(own->i, from->i, own->n * sizeof *own->i);
-  size_t n = 0;
-  for (size_t i = 0; i < net->n_inputs; i++)
-    if (net->inputs[i] != value) net->inputs[n++] = net->inputs[i];
-  net->n_inputs = n;
-  net->values[value].is_input = false;
-  net->values[value].shaped = false;
-  return tsr_net_constant(net, value, own, err);
-}
-
 static enum tsr_status fix_parameters(struct tsr_net *net, const struct tsr_workload_options *o,
                                       struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; !st && i < o->n_given; i++) {
     size_t v = tsr_net_find(net, o->given[i].name);
-    if (v != SIZE_MAX && net->values[v].is_input && is_parameter(net, v))
-      st = fix(net, v, o->given[i].array, err);
+    if (v != SIZE_MAX && net->values[v].is_input && tsr_net_is_parameter(net, v))
+      st = tsr_net_fix(net, v, o->given[i].array, err);
   }
   return st;
 }

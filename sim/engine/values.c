@@ -283,6 +283,8 @@ enum tsr_status tsri_values_index(struct tsri_flight *f, struct tsr_err *err) {
                              hole, tsr_isa_buf_names[d->a.buf]);
   for (uint64_t i = 0; i < d->list.n; i++) {
     uint64_t index = tsri_code_get(pad->data + d->a.addr + i * d->a.elem, d->a.elem);
+    if (d->a.elem == 4 && index >> 31)
+      index += d->list.below - (UINT64_C(1) << 32); /* from the end */
     if (index >= d->list.below)
       return tsri_values_wrong(f, err,
                                "index %" PRIu64 " of its list is %" PRIu64

@@ -442,6 +442,12 @@ static struct gather gather_of(const struct tsr_op *op) {
   }
 }
 
+/* Negative indices count from the end. */
+static void from_end(uint32_t *list, uint64_t n, uint64_t below) {
+  for (uint64_t i = 0; i < n; i++)
+    if (list[i] >> 31) list[i] += (uint32_t)below;
+}
+
 static enum tsr_status gather_values(struct work *w, struct tsr_err *err) {
   const struct tsri_op_data *d = w->d;
   const struct tsr_op *op = d->l->op;
@@ -460,6 +466,7 @@ static enum tsr_status gather_values(struct work *w, struct tsr_err *err) {
   for (uint64_t i = 0; i < op->m * op->count; i++) {
     uint64_t g = i / op->m;
     fetch(w, x.list, i * x.k, x.k, list);
+    from_end(list, x.k, x.rows);
     for (uint64_t j = 0; j < x.k; j++) {
       place[j] = j;
       fetch(w, x.table, (g * x.rows + list[j]) * n, n, (char *)rows + j * n * bytes);
@@ -507,6 +514,7 @@ static enum tsr_status columns_values(struct work *w, struct tsr_err *err) {
       return tsr_err_set(err, TSR_SIM, "interrupted in layer '%s'; nothing was stored",
                          op->name);
     fetch(w, TSR_LOWER_B, i / op->m * n, n, list);
+    from_end(list, n, table);
     for (uint64_t j = 0; j < n; j++)
       fetch(w, TSR_LOWER_A, i * table + list[j], 1, some + j * bytes);
     decode(fa, some, n, y);

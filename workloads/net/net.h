@@ -139,6 +139,14 @@ struct tsr_net_options {
 enum tsr_status tsr_net_finish(struct tsr_net *net, const struct tsr_net_options *o,
                                struct tsr_err *err);
 
+/* Whether an input says how a node works, its data being elsewhere: the shape of a Reshape, the
+ * k of a TopK, scales and zero points, weights that a convolution of integers must know. */
+bool tsr_net_is_parameter(const struct tsr_net *net, size_t value);
+/* An input's values are known: it becomes a constant (a copy in the net's arena) and is no
+ * input any more.  Before tsr_net_finish. */
+enum tsr_status tsr_net_fix(struct tsr_net *net, size_t value, const struct tsr_array *array,
+                            struct tsr_err *err);
+
 /* ---- reading nodes ---- */
 
 const struct tsr_net_attr *tsr_net_attr(const struct tsr_net_node *n, const char *name);

@@ -187,21 +187,45 @@ static enum tsr_status cast(struct tsri_tr *t, const struct tsr_net_node *n, con
 
 /* ---- two operands ---- */
 
+/* The second operand as it meets the first: models before opset 7 say along which axis, and
+ * the slopes of their PRelu are by channel. */
+static enum tsr_status second(struct tsri_tr *t, const struct tsr_net_node *n, size_t *out) {
+  enum { OPSET_NUMPY = 7 };
+  const struct tsri_tr_shape a = tsri_tr_shape_of(t, n->in[0]),
+                             b = tsri_tr_shape_of(t, n->in[1]);
+  uint64_t dim[TSR_RANK_MAX];
+  unsigned rank = b.rank;
+  int64_t axis = -1;
+  *out = n->in[1];
+  if (t->net->opset >= OPSET_NUMPY || !b.rank || b.rank > a.rank) return TSR_OK;
+  if (n->op == TSR_NET_PRELU)
+    axis = b.n != 1 && b.rank == 1 && a.rank > 1 ? 1 : -1;
+  else if (tsr_net_attr_int(n, "broadcast", 0) && tsr_net_attr(n, "axis"))
+    axis = tsr_net_attr_int(n, "axis", 0) + (tsr_net_attr_int(n, "axis", 0) < 0 ? a.rank : 0);
+  if (axis < 0) return TSR_OK;
+  for (unsigned d = 0; d < b.rank; d++) dim[d] = b.dim[d];
+  while ((uint64_t)axis + rank < a.rank) dim[rank++] = 1;
+  return tsri_tr_reshaped(t, n->in[1], rank, dim, out);
+}
+
 static enum tsr_status binary(struct tsri_tr *t, const struct tsr_net_node *n,
                               const void *arg) {
-  return tsri_tr_binary(t, NULL, kind_of(arg), n->in[0], n->in[1], n->out[0]);
+  size_t b;
+  enum tsr_status s = second(t, n, &b);
+  return s ? s : tsri_tr_binary(t, NULL, kind_of(arg), n->in[0], b, n->out[0]);
 }
 
 /* Integers are divided towards zero. */
 static enum tsr_status divide(struct tsri_tr *t, const struct tsr_net_node *n,
                               const void *arg) {
   if (tsr_dtype_is_float(tsri_tr_shape_of(t, n->out[0]).type)) return binary(t, n, arg);
-  size_t rest = SIZE_MAX, whole = SIZE_MAX;
-  enum tsr_status s = temp_like(t, "rest", n->out[0], &rest);
+  size_t rest = SIZE_MAX, whole = SIZE_MAX, b = SIZE_MAX;
+  enum tsr_status s = second(t, n, &b);
+  if (!s) s = temp_like(t, "rest", n->out[0], &rest);
   if (!s) s = temp_like(t, "whole", n->out[0], &whole);
-  if (!s) s = tsri_tr_binary(t, "rest", TSR_OP_FMOD, n->in[0], n->in[1], rest);
+  if (!s) s = tsri_tr_binary(t, "rest", TSR_OP_FMOD, n->in[0], b, rest);
   if (!s) s = cut(t, n->in[0], rest, whole);
-  return s ? s : tsri_tr_binary(t, "div", TSR_OP_DIV, whole, n->in[1], n->out[0]);
+  return s ? s : tsri_tr_binary(t, "div", TSR_OP_DIV, whole, b, n->out[0]);
 }
 
 static enum tsr_status modulo(struct tsri_tr *t, const struct tsr_net_node *n,

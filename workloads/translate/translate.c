@@ -209,6 +209,7 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   for (size_t v = 0; v < net->n_values; v++) net->values[v].alias = SIZE_MAX;
   s = tsri_tr_patterns(&t);
   for (size_t i = 0; !s && i < net->n_nodes; i++) s = lower_node(&t, i);
+  if (!s) s = tsri_tr_outputs(&t);
   if (!s) s = tsri_tr_free_layout(&t);
   if (!s) s = tsri_tr_fuse(&t);
   if (!s) s = tsri_tr_settle(&t);

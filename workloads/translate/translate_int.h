@@ -156,6 +156,12 @@ enum tsr_status tsri_tr_permute_to(struct tsri_tr *t, const char *what, size_t v
 /* Rows of the last `axes` axes normalised; bias SIZE_MAX: none. */
 enum tsr_status tsri_tr_layer_norm(struct tsri_tr *t, const char *what, size_t x, unsigned axes,
                                    size_t gain, size_t bias, double eps, size_t out);
+/* Rows of the last `axes` axes over the root of the mean of their squares. */
+enum tsr_status tsri_tr_rms_norm(struct tsri_tr *t, const char *what, size_t x, unsigned axes,
+                                 size_t gain, double eps, size_t out);
+
+/* Outputs of the model that nothing makes are copied (outputs.c). */
+enum tsr_status tsri_tr_outputs(struct tsri_tr *t);
 
 /* ---- several nodes that are one operator ---- */
 /* Finds them, and lowers the last node of one. */

@@ -206,7 +206,10 @@ static enum tsr_status make_constants(struct onnx_case *c, enum onnx_constants h
                                       struct tsr_err *err) {
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; i < c->n_in && st == TSR_OK; i++)
-    if (how == ONNX_ALL_CONSTANT || (how == ONNX_LISTS_CONSTANT && c->in[i]->rank <= 1))
+    if (c->fix && c->net->values[c->in_value[i]].is_input &&
+        tsr_net_is_parameter(c->net, c->in_value[i]))
+      st = tsr_net_fix(c->net, c->in_value[i], c->in[i], err);
+    else if (how == ONNX_ALL_CONSTANT || (how == ONNX_LISTS_CONSTANT && c->in[i]->rank <= 1))
       st = tsr_net_constant(c->net, c->in_value[i], c->in[i], err);
   return st;
 }
@@ -251,7 +254,9 @@ static enum tsr_status finish_somehow(struct onnx_case *c, struct tsr_err *err) 
 enum tsr_status onnx_case_open(const char *name, const char *model, const char *folder,
                                struct onnx_case *c, enum onnx_skip *skip, struct tsr_err *err) {
   struct tsr_err reading = TSR_ERR_INIT;
-  *c = (struct onnx_case){.name = name, .model = model, .folder = folder, .why = TSR_STR_INIT};
+  const bool fixes = c->fix;
+  *c = (struct onnx_case){
+      .name = name, .model = model, .folder = folder, .fix = fixes, .why = TSR_STR_INIT};
   *skip = ONNX_RUNS;
   enum tsr_status st = tsr_onnx_read(model, NULL, &c->net, &reading);
   if (st == TSR_OK)

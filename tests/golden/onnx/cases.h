@@ -27,6 +27,7 @@ enum onnx_constants { ONNX_AS_INPUTS, ONNX_LISTS_CONSTANT, ONNX_ALL_CONSTANT };
 struct onnx_case {
   const char *name, *model, *folder; /* <group>/<test>, its model, one test_data_set_<n> */
   struct tsr_net *net;               /* finished */
+  bool fix; /* set before opening: inputs that say how nodes work are constants */
   enum onnx_constants constants;
   size_t n_in, n_out;
   struct tsr_array **in, **want; /* by file: input_<k>, output_<k> */

@@ -119,7 +119,7 @@ static void ask(struct tally *t, struct onnx_case *c, const char *name) {
 
 static void run_case(void *arg, const char *name, const char *model, const char *folder) {
   struct tally *t = arg;
-  struct onnx_case c;
+  struct onnx_case c = {.fix = true};
   enum onnx_skip skip;
   struct tsr_err err = TSR_ERR_INIT;
   if (t->only && !strstr(name, t->only)) return;

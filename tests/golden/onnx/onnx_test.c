@@ -122,7 +122,7 @@ static bool ask(const struct onnx_case *c, bool rounded, struct tsr_str *why) {
 
 static void run_case(void *arg, const char *name, const char *model, const char *folder) {
   struct tally *t = arg;
-  struct onnx_case c;
+  struct onnx_case c = {0};
   enum onnx_skip skip;
   struct tsr_err err = TSR_ERR_INIT;
   struct tsr_str why = TSR_STR_INIT;
