@@ -260,6 +260,19 @@ static enum tsr_status gather_nd(struct tsri_tr *t, const struct tsr_net_node *n
 
 /* ---- made of indices ---- */
 
+/* Indices from the end: x + (x < 0) * size. */
+static enum tsr_status from_start(struct tsri_tr *t, size_t x, uint64_t size, size_t *out) {
+  const struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
+  const struct tsr_op_attr by = {.alpha = (double)size};
+  size_t below = SIZE_MAX, more = SIZE_MAX;
+  enum tsr_status st = tsri_tr_temp(t, "below", TSR_DTYPE_BOOL, s.rank, s.dim, &below);
+  if (!st) st = tsri_tr_temp(t, "more", s.type, s.rank, s.dim, &more);
+  if (!st) st = tsri_tr_temp(t, "index", s.type, s.rank, s.dim, out);
+  if (!st) st = tsri_tr_with_number(t, "below", TSR_OP_LESS, x, 0, below);
+  if (!st) st = tsri_tr_unary(t, "more", TSR_OP_AFFINE, &by, below, more);
+  return st ? st : tsri_tr_binary(t, "index", TSR_OP_ADD, x, more, *out);
+}
+
 static enum tsr_status one_hot(struct tsri_tr *t, const struct tsr_net_node *n,
                                const void *arg) {
   (void)arg;
@@ -275,6 +288,7 @@ static enum tsr_status one_hot(struct tsri_tr *t, const struct tsr_net_node *n,
   size_t x = SIZE_MAX, numbers = SIZE_MAX, hit = SIZE_MAX;
   struct tsr_array *a = NULL;
   enum tsr_status s = tsri_tr_reshaped(t, n->in[0], o.rank, at, &x);
+  if (!s) s = from_start(t, x, o.dim[axis], &x);
   if (!s) s = tsri_tr_const(t, "numbers", i.type, o.rank, along, &numbers, &a);
   for (uint64_t k = 0; !s && k < a->n; k++) tsr_array_set(a, k, (double)k);
   if (!s) s = tsri_tr_temp(t, "hit", TSR_DTYPE_BOOL, o.rank, o.dim, &hit);
