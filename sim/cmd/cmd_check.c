@@ -6,19 +6,24 @@
 #include "sim/base/mem.h"
 #include "sim/base/str.h"
 #include "sim/cmd/cmd.h"
+#include "sim/cmd/run_opts.h"
 #include "sim/engine/machine.h"
 #include "sim/run/run.h"
 #include "workloads/spec/spec.h"
 
 struct check_args {
+  struct cmd_run_opts common; /* of them what models need */
   char **files;
   int n;
 };
 
+static const struct argp_option check_options[] = {CMD_MODEL_OPTIONS, {0}};
+
 static error_t parse_check(int key, char *arg, struct argp_state *state) {
   struct check_args *a = ((struct cmd_input *)state->input)->own;
-  (void)arg;
   switch (key) {
+  case CMD_OPT_DIM:
+  case CMD_OPT_SKIP: return cmd_run_opts_parse(&a->common, key, arg, state);
   case ARGP_KEY_ARGS:
     a->files = state->argv + state->next;
     a->n = state->argc - state->next;
@@ -79,7 +84,11 @@ static enum tsr_status find_spec(const char *path, bool *spec, struct tsr_err *e
 }
 
 /* What a file is, is told by its ending; any other file is a workload. */
-static enum tsr_status check_file(const char *path, char **what, struct tsr_err *err) {
+static enum tsr_status check_file(const struct check_args *a, const char *path, char **what,
+                                  struct tsr_err *err) {
+  const struct tsr_workload_options how = {.dims = a->common.dims,
+                                           .n_dims = a->common.n_dims,
+                                           .skip_unsupported = a->common.skip_unsupported};
   bool spec;
   enum tsr_status found = find_spec(path, &spec, err);
   if (found) return found;
@@ -89,7 +98,7 @@ static enum tsr_status check_file(const char *path, char **what, struct tsr_err 
   char *file = tsr_mem_printf(strpbrk(path, "/.") ? "%s" : "./%s", path);
   if (!file) return tsr_err_nomem(err);
   struct tsr_graph *g;
-  enum tsr_status st = tsr_workload_read(file, NULL, &g, err);
+  enum tsr_status st = tsr_workload_read(file, &how, &g, err);
   tsr_mem_free(file);
   if (st) return st;
   *what = tsr_mem_printf("workload %s, %zu operators", g->name, g->n_ops);
@@ -98,7 +107,8 @@ static enum tsr_status check_file(const char *path, char **what, struct tsr_err 
 }
 
 CMD(check) {
-  static const struct argp argp = {.parser = parse_check,
+  static const struct argp argp = {.options = check_options,
+                                   .parser = parse_check,
                                    .args_doc = "FILE...",
                                    .doc = "Validates files: architectures (.yaml), programs "
                                           "(.bin), workloads (.yaml with a line `kind:`, "
@@ -110,7 +120,7 @@ CMD(check) {
   if (ctx->json) tsr_str_add(&out, "{\"files\": [");
   for (int i = 0; i < a.n; i++) {
     char *what = NULL;
-    enum tsr_status st = check_file(a.files[i], &what, &ctx->err);
+    enum tsr_status st = check_file(&a, a.files[i], &what, &ctx->err);
     if (!first) first = st;
     if (ctx->json) {
       tsr_str_add(&out, i ? ", {\"file\": " : "{\"file\": ");
@@ -125,6 +135,7 @@ CMD(check) {
   enum tsr_status st = out.failed ? tsr_err_nomem(&ctx->err) : TSR_OK;
   if (!st && out.p) st = cmd_print(ctx, out.p);
   tsr_str_fini(&out);
+  cmd_run_opts_fini(&a.common);
   return first ? first : st;
 }
 

@@ -74,15 +74,24 @@ static const struct tsr_graph *graph_of(const struct tsri_feed *f, size_t graph)
   return f->plan->tenants[graph].graph;
 }
 
-/* A value of any net by name. */
-static bool exists(const struct tsri_feed *f, const char *name, bool input) {
+/* Whether a constant is what was given for it: an input that says how an operator works. */
+static bool is_same(const struct tsr_array *a, const struct tsr_array *b) {
+  bool same = a->rank == b->rank && a->n == b->n && !a->f == !b->f;
+  for (unsigned d = 0; same && d < a->rank; d++) same = a->dim[d] == b->dim[d];
+  if (same && a->f) same = !memcmp(a->f, b->f, a->n * sizeof *a->f);
+  if (same && a->i) same = !memcmp(a->i, b->i, a->n * sizeof *a->i);
+  return same;
+}
+
+/* A value of any net by name; `given`: for an input. */
+static bool exists(const struct tsri_feed *f, const char *name, const struct tsr_array *given) {
   for (size_t t = 0; t < f->plan->n_tenants; t++) {
     const struct tsr_graph *g = graph_of(f, t);
     for (size_t i = 0; g->bindings && i < g->n_nets; i++) {
       size_t v = tsr_net_find(g->nets[i], name);
       if (v == SIZE_MAX) continue;
       const struct tsr_net_value *x = &g->nets[i]->values[v];
-      if (!input || x->is_input || x->constant) return true;
+      if (!given || x->is_input || (x->constant && is_same(x->constant, given))) return true;
     }
   }
   return false;
@@ -110,13 +119,13 @@ static enum tsr_status unknown(const struct tsri_feed *f, const char *option, co
 static enum tsr_status check_names(const struct tsri_feed *f, struct tsr_err *err) {
   const struct tsr_run_options *o = f->o;
   for (size_t i = 0; i < f->plan->n_given; i++)
-    if (!exists(f, f->plan->given[i].name, true))
+    if (!exists(f, f->plan->given[i].name, f->plan->given[i].array))
       return unknown(f, "--input", f->plan->given[i].name, true, err);
   for (size_t i = 0; i < o->n_expects; i++)
-    if (!exists(f, o->expects[i].name, false))
+    if (!exists(f, o->expects[i].name, NULL))
       return unknown(f, "--expect", o->expects[i].name, false, err);
   for (size_t i = 0; i < o->n_dumps; i++)
-    if (!exists(f, o->dumps[i].name, false))
+    if (!exists(f, o->dumps[i].name, NULL))
       return unknown(f, "--dump", o->dumps[i].name, false, err);
   return TSR_OK;
 }

@@ -86,7 +86,7 @@ void tsri_loose_run(struct tsri_loose *x, size_t rows, size_t cols, size_t k,
 void tsri_loose_sum(const struct tsri_loose *x, size_t row, size_t col, double *hi,
                     double *lo) {
   double h = x->hi[row * x->cols + col], l = x->lo[row * x->cols + col];
-  *hi = h + l;
+  *hi = isfinite(h) ? h + l : h; /* what an infinity lost is no number */
   *lo = isfinite(*hi) ? (h - *hi) + l : 0;
 }
 double tsri_loose_abs(const struct tsri_loose *x, size_t row, size_t col) {

@@ -2,10 +2,10 @@
  *
  * Each result is a double-double: products of operands of at most 26 significant bits are exact
  * in a double, sums are kept with what each addition lost, so the result is within
- * k * 2^-104 * sum |a_i b_i| of the exact one.  Operands of more bits (fp64) have their
- * products' rest computed by fma.  Beside it run sum |a_i b_i| and the sum of the unquantised
- * operands, in plain doubles.  Units: elements, row-major.  The order is ascending k, so that
- * figures do not depend on threads. */
+ * k^2 * 2^-105 * sum |a_i b_i| of the exact one (SRC:dekker1971).  Operands of more bits (fp64)
+ * have their products' rest computed by fma.  Beside it run sum |a_i b_i| and the sum of the
+ * unquantised operands, in plain doubles.  Units: elements, row-major.  The order is ascending
+ * k, so that figures do not depend on threads. */
 #ifndef TSR_SIM_RUN_LOOSE_H
 #define TSR_SIM_RUN_LOOSE_H
 

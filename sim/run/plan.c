@@ -643,7 +643,7 @@ static enum tsr_status make(const struct tsr_run_options *o, struct tsr_run_plan
 
 bool tsr_run_keeps_auto(const struct tsr_run_options *o) {
   bool best = o->mapping && !o->mapping_text && !strcmp(o->mapping, TSR_RUN_MAPPING_BEST);
-  return o->workload && !o->program && !o->residency &&
+  return o->workload && !o->program && !o->residency && !o->graph &&
          (o->keep ? !strcmp(o->keep, TSR_RUN_KEEP_AUTO) : best);
 }
 

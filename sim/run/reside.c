@@ -52,7 +52,7 @@ enum tsr_status tsri_without(const struct tsr_run_options *o, const struct tsr_r
                              struct tsr_err *err) {
   struct way w = {.how = {0}};
   bool any = p->residency.keep_bytes || p->residency.weights_bypass;
-  if (!any || o->residency) return TSR_OK;
+  if (!any || o->residency || o->graph) return TSR_OK; /* a graph in memory runs once */
   enum tsr_status st = measure(o, &w, true, err);
   if (!st)
     tsr_log_note("without what stays on the chip, by templates: %" PRIu64 " cycles, %" PRIu64

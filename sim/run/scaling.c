@@ -1,5 +1,6 @@
 #include "sim/run/scaling.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "sim/run/hand.h"
@@ -15,8 +16,7 @@ struct pass {
   struct tsr_op *ops;       /* the new ones, in the graph's arena */
   struct tsr_op_binding *bindings;
   size_t n, cap;
-  size_t *at; /* where the old operators are now */
-  size_t cap_scaled;
+  size_t *at;   /* where the old operators are now */
   struct made { /* values converted so far */
     size_t net, value, to, op;
     const char *format;
@@ -177,6 +177,31 @@ static enum tsr_status weights(struct pass *x, struct tsr_op_binding *b,
   return st ? st : bind_whole(x, value, s->groups * s->k * s->n, &b->b);
 }
 
+/* An A that is the same in every run. */
+static enum tsr_status fixed(struct pass *x, const struct tsr_op *op, struct tsr_op_binding *b,
+                             struct tsri_scaled *s) {
+  uint64_t n_a, n_b, n_c;
+  size_t value;
+  if (!tsr_op_elems(op, &n_a, &n_b, &n_c))
+    return tsr_err_set(x->err, TSR_INPUT, "layer '%s' has more than 2^64 elements", op->name);
+  s->fixed = b->a;
+  s->a_max = largest(x->a);
+  enum tsr_status st =
+      constant(x, x->g->nets[b->net], "a.scaled", n_a, &value, &s->fixed_ready);
+  return st ? st : bind_whole(x, value, n_a, &b->a);
+}
+
+/* Activations that lie side by side have scales of their own, which one product has not. */
+static enum tsr_status check_whole(struct pass *x, const struct tsr_op *op,
+                                   const struct tsr_operand_view *v, const char *format,
+                                   const char *role) {
+  if (v->n_parts < 2 || !is_narrow(format)) return TSR_OK;
+  return tsr_err_set(x->err, TSR_INPUT,
+                     "layer '%s' multiplies %u values side by side, which have no scale in "
+                     "common; expected tile.formats.%s of more than 8 bits, got '%s'",
+                     op->name, v->n_parts, role, format);
+}
+
 /* The first step of the epilogue. */
 static enum tsr_status rescale(struct pass *x, struct tsr_op *op, struct tsr_op_binding *b,
                                struct tsri_scaled *s) {
@@ -217,13 +242,18 @@ static enum tsr_status product(struct pass *x, struct tsr_op *op, struct tsr_op_
                           .n = op->n};
   const struct tsr_op old = *op; /* its `after` is of the old graph */
   struct made *m;
-  enum tsr_status st = TSR_OK;
+  enum tsr_status st = check_whole(x, op, &b->a, x->a, "a");
+  if (!st) st = check_whole(x, op, &b->b, x->b, "b");
+  if (st) return st;
   if (is_activation(x, b, &b->a) && strcmp(x->a, x->wide) != 0) {
     size_t value = b->a.part[0].value;
     st = converted(x, &old, b, &b->a, x->a, &m);
     if (st) return st;
     first[(*n_first)++] = m->op;
     if (m->scale) s.a = value, s.a_scale = m->scale, s.a_max = largest(x->a);
+  } else if (b->a.n_parts && is_narrow(x->a)) {
+    st = fixed(x, op, b, &s);
+    if (st) return st;
   }
   if (is_activation(x, b, &b->b) && strcmp(x->b, x->wide) != 0) {
     size_t value = b->b.part[0].value;
@@ -231,7 +261,7 @@ static enum tsr_status product(struct pass *x, struct tsr_op *op, struct tsr_op_
     if (st) return st;
     first[(*n_first)++] = m->op;
     if (m->scale) s.b = value, s.b_scale = m->scale, s.b_max = largest(x->b);
-  } else if (b->b.n_parts && is_narrow(x->b) && !is_activation(x, b, &b->b)) {
+  } else if (b->b.n_parts && is_narrow(x->b)) {
     s.b_max = largest(x->b);
     st = weights(x, b, &s);
   }
@@ -300,14 +330,26 @@ static double scale_of(const double *x, uint64_t n, uint64_t step, double most) 
   return top > 0 ? top / most : 1;
 }
 
-/* A scale that the vector unit has in fp32. */
+/* A scale that the vector unit has in fp32; what is smaller than its normal numbers stays that
+ * small when it is divided by the least of them. */
 static double in_fp32(double v) {
-  return (double)(float)v;
+  return v < (double)FLT_MIN ? (double)FLT_MIN : (double)(float)v;
 }
 
 static double activation_scale(struct tsr_array *const *ref, size_t value, double most) {
   const struct tsr_array *a = ref[value];
   return a && a->f ? in_fp32(scale_of(a->f, a->n, 1, most)) : 1;
+}
+
+/* *scale: the one of all its elements. */
+static enum tsr_status fill_fixed(const struct tsri_scaled *s, const struct tsr_net *net,
+                                  struct tsr_array *const *ref, double *scale,
+                                  struct tsr_err *err) {
+  struct tsr_array *a = s->fixed_ready;
+  enum tsr_status st = tsri_hand_gather(net, ref, &s->fixed, a->f, err);
+  *scale = st ? 1 : in_fp32(scale_of(a->f, a->n, 1, s->a_max));
+  for (uint64_t i = 0; !st && i < a->n; i++) a->f[i] /= *scale;
+  return st;
 }
 
 static enum tsr_status fill_weights(const struct tsri_scaled *s, const struct tsr_net *net,
@@ -324,22 +366,25 @@ static enum tsr_status fill_weights(const struct tsri_scaled *s, const struct ts
   return st;
 }
 
+static enum tsr_status fill(const struct tsri_scaled *s, const struct tsr_net *net,
+                            struct tsr_array *const *ref, struct tsr_err *err) {
+  double a = s->a == SIZE_MAX ? 1 : activation_scale(ref, s->a, s->a_max);
+  double b = s->b == SIZE_MAX ? 1 : activation_scale(ref, s->b, s->b_max);
+  enum tsr_status st = s->fixed_ready ? fill_fixed(s, net, ref, &a, err) : TSR_OK;
+  if (st) return st;
+  if (s->a_scale) s->a_scale->f[0] = a;
+  if (s->b_scale) s->b_scale->f[0] = b;
+  if (s->ready) return fill_weights(s, net, ref, a * b, err);
+  for (uint64_t j = 0; j < s->groups * s->n; j++) s->out_scale->f[j] = in_fp32(a * b);
+  return TSR_OK;
+}
+
 enum tsr_status tsri_scaling_fill(const struct tsr_run_plan *p, const struct tsr_graph *g,
                                   size_t net, struct tsr_array *const *ref,
                                   struct tsr_err *err) {
-  for (size_t i = 0; i < p->n_scaled; i++) {
-    const struct tsri_scaled *s = &p->scaled[i];
-    if (s->graph != g || s->net != net) continue;
-    double a = s->a == SIZE_MAX ? 1 : activation_scale(ref, s->a, s->a_max);
-    double b = s->b == SIZE_MAX ? 1 : activation_scale(ref, s->b, s->b_max);
-    if (s->a_scale) s->a_scale->f[0] = a;
-    if (s->b_scale) s->b_scale->f[0] = b;
-    if (s->ready) {
-      enum tsr_status st = fill_weights(s, g->nets[net], ref, a * b, err);
-      if (st) return st;
-      continue;
-    }
-    for (uint64_t j = 0; j < s->groups * s->n; j++) s->out_scale->f[j] = in_fp32(a * b);
-  }
-  return TSR_OK;
+  enum tsr_status st = TSR_OK;
+  for (size_t i = 0; !st && i < p->n_scaled; i++)
+    if (p->scaled[i].graph == g && p->scaled[i].net == net)
+      st = fill(&p->scaled[i], g->nets[net], ref, err);
+  return st;
 }

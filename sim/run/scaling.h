@@ -6,10 +6,10 @@
  * one has its activations converted by an operator of their own (`copy`), once for all products
  * that read them.  Formats of at most 8 bits are scaled by the largest magnitude ("absmax"): an
  * activation x becomes x / s, s = max|x| / the format's largest finite value, by an operator
- * `quantise`; weights are divided by a scale of each column before the run; the sums of the
- * product are multiplied by both scales by a first step `dequantise` of its epilogue.  The
- * largest magnitudes are those that the double-precision reference sees on the run's own
- * inputs. Operators that say their formats themselves are left as they are. */
+ * `quantise`; weights are divided by a scale of each column before the run, a constant A by
+ * one scale; the sums of the product are multiplied by both scales by a first step `dequantise`
+ * of its epilogue.  The largest magnitudes are those that the double-precision reference sees
+ * on the run's own inputs. Operators that say their formats themselves are left as they are. */
 #ifndef TSR_SIM_RUN_SCALING_H
 #define TSR_SIM_RUN_SCALING_H
 
@@ -24,11 +24,13 @@ struct tsri_scaled {
   double a_max, b_max; /* largest finite values of the formats; 0: not scaled */
   size_t a, b;         /* values of the net that are quantised; SIZE_MAX: a weight, or not */
   struct tsr_operand_view weights; /* n_parts 0: B is none */
+  struct tsr_operand_view fixed;   /* an A that is constant; n_parts 0: it is none */
   uint64_t groups, k, n;
   struct tsr_array *a_scale,
-      *b_scale;                /* [1], of the quantising operators; NULL: there is none */
-  struct tsr_array *ready;     /* weights divided by their scales [groups][k][n] */
-  struct tsr_array *out_scale; /* [groups][n] */
+      *b_scale;                  /* [1], of the quantising operators; NULL: there is none */
+  struct tsr_array *ready;       /* weights divided by their scales [groups][k][n] */
+  struct tsr_array *fixed_ready; /* the constant A divided by its one scale */
+  struct tsr_array *out_scale;   /* [groups][n] */
 };
 
 /* Inserts the conversions of a graph and settles the formats that its operators leave open. */

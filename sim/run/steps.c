@@ -9,7 +9,8 @@
 #include "workloads/onnx/onnx.h"
 #include "workloads/translate/view.h"
 
-enum { IMAGES = 500, SEQUENCES = 16, TOKENS = 128, DIMS_MAX = 32 };
+/* SETTLED: the most dimensions that are settled here. */
+enum { IMAGES = 500, SEQUENCES = 16, TOKENS = 128, DIMS_MAX = 32, SETTLED = 4 };
 
 void tsri_steps_destroy(struct tsri_steps *s) {
   if (!s) return;
@@ -124,7 +125,7 @@ struct joined {
   struct tsr_graph *g;
   struct tsr_op *ops;
   struct tsr_op_binding *bindings;
-  size_t n_nets;
+  size_t n_nets, cap;
 };
 
 static enum tsr_status copy_op(struct joined *j, const struct tsr_graph *from, size_t i,
@@ -155,24 +156,33 @@ static enum tsr_status copy_op(struct joined *j, const struct tsr_graph *from, s
   return st;
 }
 
-/* The operators of `from` behind those that are there; its net is taken over. */
-static enum tsr_status append(struct joined *j, struct tsr_graph *from, struct tsr_err *err) {
-  struct tsr_arena *arena = j->g->arena;
-  size_t base = j->g->n_ops, n = base + from->n_ops;
-  struct tsr_op *ops = tsr_arena_array(arena, n, sizeof *ops);
-  struct tsr_op_binding *bindings = tsr_arena_array(arena, n, sizeof *bindings);
-  if (!ops || !bindings) return tsr_err_nomem(err);
-  if (base) {
-    memcpy(ops, j->ops, base * sizeof *ops);
-    memcpy(bindings, j->bindings, base * sizeof *bindings);
+/* Room for n operators; twice as much each time, so that many passes cost no more than a few.
+ */
+static bool reserve(struct joined *j, size_t n) {
+  if (n <= j->cap) return true;
+  size_t cap = n > 2 * j->cap ? n : 2 * j->cap, have = j->g->n_ops;
+  struct tsr_op *ops = tsr_arena_array(j->g->arena, cap, sizeof *ops);
+  struct tsr_op_binding *bindings = tsr_arena_array(j->g->arena, cap, sizeof *bindings);
+  if (!ops || !bindings) return false;
+  if (have) {
+    memcpy(ops, j->ops, have * sizeof *ops);
+    memcpy(bindings, j->bindings, have * sizeof *bindings);
   }
   j->ops = ops;
   j->bindings = bindings;
+  j->cap = cap;
+  return true;
+}
+
+/* The operators of `from` behind those that are there; its net is taken over. */
+static enum tsr_status append(struct joined *j, struct tsr_graph *from, struct tsr_err *err) {
+  size_t base = j->g->n_ops;
+  if (!reserve(j, base + from->n_ops)) return tsr_err_nomem(err);
   for (size_t i = 0; i < from->n_ops; i++)
     if (copy_op(j, from, i, base)) return tsr_err_nomem(err);
-  j->g->ops = ops;
-  j->g->bindings = bindings;
-  j->g->n_ops = n;
+  j->g->ops = j->ops;
+  j->g->bindings = j->bindings;
+  j->g->n_ops = base + from->n_ops;
   j->g->nets[j->n_nets++] = from->nets[0];
   j->g->n_nets = j->n_nets;
   from->n_nets = 0;
@@ -215,14 +225,20 @@ static bool add_pass(struct tsri_steps *s, uint64_t first, uint64_t n) {
   return true;
 }
 
-/* Passes over `count` images or sequences, at most `many` each. */
+/* Passes over `count` images or sequences, at most `many` each; where the model fixes how many,
+ * over whole batches alone. */
 static enum tsr_status plan_passes(struct reading *r, uint64_t count, uint64_t many) {
+  bool open = r->main->rank && r->main->dim_name[0];
+  uint64_t rest = open || !many ? 0 : count % many;
+  if (rest)
+    tsr_log_note("the last %" PRIu64 " of '%s' are left out: '%s' takes %" PRIu64 " at a time",
+                 rest, r->o->dataset, r->path, many);
+  count -= rest;
   if (!many || !count)
     return tsr_err_set(r->err, TSR_INPUT,
-                       "data set '%s' has nothing for a pass of '%s' (%" PRIu64
-                       " sequences of %" PRIu64
-                       " tokens); expected more data or a smaller --dim",
-                       r->o->dataset, r->path, count, r->s->tokens);
+                       "data set '%s' has too little for a pass of '%s'; expected more data "
+                       "or a smaller --dim",
+                       r->o->dataset, r->path);
   for (uint64_t at = 0; at < count; at += many)
     if (!add_pass(r->s, at, tsr_min_u64(many, count - at))) return tsr_err_nomem(r->err);
   return TSR_OK;
@@ -231,8 +247,6 @@ static enum tsr_status plan_passes(struct reading *r, uint64_t count, uint64_t m
 static enum tsr_status plan_images(struct reading *r) {
   uint64_t count = tsr_dataset_count(r->s->data);
   uint64_t many = settle(&r->dims, r->main, 0, tsr_min_u64(count, IMAGES));
-  bool open = r->main->rank && r->main->dim_name[0];
-  if (!open && many && count % many) count -= count % many; /* whole batches alone */
   return plan_passes(r, count, many);
 }
 
@@ -360,10 +374,11 @@ static enum tsr_status choose(struct reading *r) {
 enum tsr_status tsri_steps_read(const struct tsr_run_options *o, const char *path,
                                 const char *text, struct tsri_steps **out,
                                 struct tsr_graph **graph, struct tsr_err *err) {
+  if (o->n_dims > DIMS_MAX - SETTLED)
+    return tsr_err_set(err, TSR_USAGE, "expected at most %d dimensions, got %zu",
+                       DIMS_MAX - SETTLED, o->n_dims);
   struct reading r = {.o = o, .path = path, .s = tsr_mem_alloc(sizeof *r.s), .err = err};
   if (!r.s) return tsr_err_nomem(err);
-  if (o->n_dims > DIMS_MAX - 4)
-    return tsr_err_set(err, TSR_USAGE, "expected at most %d dimensions", DIMS_MAX - 4);
   for (size_t i = 0; i < o->n_dims; i++) r.dims.list[r.dims.n++] = o->dims[i];
   enum tsr_status st = o->dataset ? tsr_dataset_open(o->dataset, &r.s->data, err) : TSR_OK;
   if (!st) st = tsr_onnx_read(path, NULL, &r.shape, err);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/base/log.h"
 #include "sim/run/run_int.h"
 #include "sim/run/steps.h"
 
@@ -57,6 +58,8 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
                                   const struct tsr_workload_given *given, size_t n_given,
                                   struct tsr_run_tenant *t, const char *text, bool alone,
                                   struct tsr_err *err) {
+  if (o->graph && !alone)
+    return tsr_err_set(err, TSR_USAGE, "expected one workload with a graph in memory");
   if (o->graph) {
     t->graph = o->graph;
     return TSR_OK;
@@ -78,6 +81,18 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
     return tsr_err_set(err, TSR_USAGE,
                        "--dataset asks for values; expected --numerics full with it");
   return tsri_steps_read(o, t->source, text, &t->steps, &t->graph, err);
+}
+
+/* Says what --skip-unsupported leaves out: a run of less is no run of the model. */
+static void note_skipped(const struct tsr_graph *g) {
+  const struct tsr_net *net = g->bindings && g->n_nets ? g->nets[0] : NULL;
+  const struct tsr_net_node *first = NULL;
+  for (size_t i = 0; net && i < net->n_nodes && !first; i++)
+    if (net->nodes[i].skipped) first = &net->nodes[i];
+  if (first)
+    tsr_log_note("model '%s' without %zu of its %zu nodes, which have no kernel: the first is "
+                 "'%s' (%s); what they would make is drawn",
+                 net->name, net->n_skipped, net->n_nodes, first->name, first->op_name);
 }
 
 static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_plan *p,
@@ -104,6 +119,7 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   st = read_graph(o, p->given, p->n_given, t, source, alone, err);
   if (st) return st;
   p->n_tenants++; /* from here on the plan destroys it */
+  note_skipped(t->graph);
   return tsri_name_operands(o, t->graph, err);
 }
 
