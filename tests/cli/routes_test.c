@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "tests/cli/tool.h"
+#include "tests/support/models.h"
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
 
@@ -55,9 +56,62 @@ static const char encoder_yaml[] =
     "version: 1\nname: e\nkind: encoder\noperators: products\nlayers: 1\nhidden: 64\nheads: 2\n"
     "ffn: 256\nqkv: fused\nsequence: 48\npooler: true\n";
 
-/* A file that says the network; text NULL: the path of a file that is there already. */
+/* An encoder with all of its operators. */
+static const char whole_csv[] =
+    "model,layer,op,M,N,K,count,notes,epilogue,table,after\n"
+    "w,embed,embedding,24,32,1,,,,50,-\n"
+    "w,embed_norm,layernorm,24,32,,,,,,\n"
+    "w,layers.0.q_proj,linear,24,32,32,1,,bias,,embed_norm\n"
+    "w,layers.0.k_proj,linear,24,32,32,1,,bias,,embed_norm\n"
+    "w,layers.0.v_proj,linear,24,32,32,1,,bias,,embed_norm\n"
+    "w,layers.0.attn_qk,attn_qk,24,24,8,4,,,,layers.0.q_proj layers.0.k_proj\n"
+    "w,layers.0.softmax,softmax,24,24,,4,,,,\n"
+    "w,layers.0.attn_pv,attn_pv,24,8,24,4,,,,layers.0.softmax layers.0.v_proj\n"
+    "w,layers.0.attn_out,linear,24,32,32,1,,bias+residual,,layers.0.attn_pv embed_norm\n"
+    "w,layers.0.attn_norm,layernorm,24,32,,,,,,\n"
+    "w,layers.0.ffn1,linear,24,64,32,1,,bias+gelu,,\n"
+    "w,layers.0.ffn2,linear,24,32,64,1,,bias+residual,,layers.0.ffn1 layers.0.attn_norm\n"
+    "w,layers.0.ffn_norm,layernorm,24,32,,,,,,\n"
+    "w,pooler,linear,1,32,32,1,,bias+tanh,,\n";
+
+static const char whole_yaml[] =
+    "version: 1\nname: w\nkind: encoder\nlayers: 1\nhidden: 32\nheads: 4\nffn: 64\n"
+    "norm_at: after\nbias: all\nvocab: 50\nsequence: 24\npooler: true\n";
+
+static const char cnn_csv[] =
+    "model,layer,op,M,N,K,count,notes,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,stride_w,"
+    "pad_t,pad_l,pad_b,pad_r,groups,epilogue,after\n"
+    "c,conv1,conv,,,,,,3,16,16,16,3,3,2,2,1,1,1,1,,bias+relu,-\n"
+    "c,dw,dwconv,,,,,,16,8,8,16,3,3,1,1,1,1,1,1,16,\"bias+clip(0,6)\",\n"
+    "c,project,conv,,,,,,16,8,8,16,1,1,1,1,0,0,0,0,,bias+residual+relu,dw conv1\n"
+    "c,pool,maxpool,,,,,,16,8,8,,2,2,2,2,0,0,0,0,,,\n"
+    "c,conv2,conv,,,,,,16,4,4,32,3,3,1,1,1,1,1,1,,bias+relu,\n"
+    "c,gap,global_avgpool,,,,,,32,4,4,,,,,,,,,,,,\n"
+    "c,fc,linear,1,10,32,1,,,,,,,,,,,,,,,bias,\n"
+    "c,softmax,softmax,1,10,,,,,,,,,,,,,,,,,,\n";
+
+static const char dlrm_csv[] =
+    "model,layer,op,M,N,K,count,notes,epilogue,table,after\n"
+    "r,bot0,linear,1,32,13,1,,bias+relu,,-\n"
+    "r,bot1,linear,1,16,32,1,,bias+relu,,\n"
+    "r,embedding.0,embedding,1,16,1,,,,40,-\n"
+    "r,embedding.1,embedding,1,16,1,,,,30,-\n"
+    "r,embedding.2,embedding,1,16,1,,,,20,-\n"
+    "r,features,concat,1,64,,,,,,bot1 embedding.0 embedding.1 embedding.2\n"
+    "r,interaction,bmm,4,4,16,1,,,,\n"
+    "r,pairs,gather,6,1,,,,,16,\n"
+    "r,top_input,concat,1,22,,,,,,bot1 pairs\n"
+    "r,top0,linear,1,24,22,1,,bias+relu,,\n"
+    "r,top1,linear,1,1,24,1,,bias+sigmoid,,\n";
+
+static const char dlrm_yaml[] =
+    "version: 1\nname: r\nkind: dlrm\nbottom: [13, 32, 16]\ntop: [24, 1]\n"
+    "tables: [40, 30, 20]\n";
+
+/* A file that says the network: this text, or what `make` writes. */
 struct route {
   const char *path, *text;
+  void (*make)(const char *path);
 };
 
 static const struct {
@@ -65,11 +119,28 @@ static const struct {
   size_t layers;
   struct route routes[3]; /* each against the first; ends with path NULL */
 } networks[] = {
-    {"decoder", 27, {{"./decoder.csv", decoder_csv}, {"./decoder.yaml", decoder_yaml}}},
-    {"encoder", 7, {{"./encoder.csv", encoder_csv}, {"./encoder.yaml", encoder_yaml}}},
+    {"decoder",
+     27,
+     {{"./decoder.csv", decoder_csv, NULL},
+      {"./decoder.yaml", decoder_yaml, NULL},
+      {"./decoder.onnx", NULL, models_decoder}}},
+    {"products of an encoder",
+     7,
+     {{"./encoder.csv", encoder_csv, NULL}, {"./encoder.yaml", encoder_yaml, NULL}}},
+    {"encoder",
+     14,
+     {{"./whole.csv", whole_csv, NULL},
+      {"./whole.yaml", whole_yaml, NULL},
+      {"./whole.onnx", NULL, models_encoder}}},
+    {"convolutions", 8, {{"./cnn.csv", cnn_csv, NULL}, {"./cnn.onnx", NULL, models_cnn}}},
+    {"recommendation",
+     11,
+     {{"./dlrm.csv", dlrm_csv, NULL},
+      {"./dlrm.yaml", dlrm_yaml, NULL},
+      {"./dlrm.onnx", NULL, models_dlrm}}},
 };
 
-static const char *const machines[] = {"systolic-128", "mesh-16"};
+static const char *const machines[] = {"systolic-128", "dot-4x4", "mesh-16"};
 static const char *const compared[] = {
     "name",   "op",           "m",        "n",           "k",
     "count",  "start_cycles", "kernel",   "mapping",     "format_a",
@@ -101,12 +172,18 @@ static void same_layers(const char *what, json_t *x, json_t *y, size_t n) {
     }
 }
 
+static void write_route(const struct route *r) {
+  if (r->make)
+    r->make(r->path);
+  else
+    tool_write(r->path, r->text, strlen(r->text));
+}
+
 static void routes_have_the_same_layers_and_cycles(void **state) {
   (void)state;
   for (size_t i = 0; i < LEN(networks); i++) {
     const struct route *r = networks[i].routes;
-    for (size_t k = 0; k < LEN(networks[i].routes) && r[k].path; k++)
-      if (r[k].text) tool_write(r[k].path, r[k].text, strlen(r[k].text));
+    for (size_t k = 0; k < LEN(networks[i].routes) && r[k].path; k++) write_route(&r[k]);
     for (size_t m = 0; m < LEN(machines); m++) {
       json_t *first = run(machines[m], r[0].path, "1");
       for (size_t k = 1; k < LEN(networks[i].routes) && r[k].path; k++) {

@@ -32,6 +32,7 @@ static enum tsr_status gather_rows(struct tsri_tr *t, const char *what, size_t d
   struct tsri_tr_item it =
       tsri_tr_item(weights ? TSR_OP_EMBEDDING : TSR_OP_GATHER, m, width, 1, 1);
   it.op.attr.table = rows;
+  *(weights ? &it.op.format_a : &it.op.format_b) = ""; /* indices have a format of their own */
   struct tsr_view table = tsri_tr_view_flat(t, data), at = tsri_tr_view_flat(t, idx);
   struct tsr_view to = tsri_tr_view_flat(t, out);
   enum tsr_status s = tsri_tr_bind(t, weights ? &it.bind.b : &it.bind.a, &table);
@@ -77,6 +78,7 @@ static enum tsr_status gather_columns(struct tsri_tr *t, const struct tsr_net_no
                                       uint64_t m, uint64_t cols, uint64_t picked) {
   struct tsri_tr_item it = tsri_tr_item(TSR_OP_GATHER_COLS, m, picked, 1, 1);
   it.op.attr.table = cols;
+  it.op.format_b = "";
   struct tsr_view a = tsri_tr_view_flat(t, n->in[0]), b = tsri_tr_view_flat(t, n->in[1]);
   struct tsr_view out = tsri_tr_view_flat(t, n->out[0]);
   enum tsr_status s = tsri_tr_bind(t, &it.bind.a, &a);

@@ -90,19 +90,26 @@ static enum tsr_status layer_norm(struct tsri_tr *t, const struct tsr_net_node *
   return st ? st : statistics(t, n, &r, eps);
 }
 
+enum tsr_status tsri_tr_rms_norm(struct tsri_tr *t, const char *what, size_t x, unsigned axes,
+                                 size_t gain, double eps, size_t out) {
+  struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
+  struct rows r = rows_from(&s, s.rank - axes);
+  struct tsri_tr_item it = tsri_tr_item(TSR_OP_RMSNORM, r.m, r.n, 1, 1);
+  it.op.attr.eps = eps;
+  struct tsr_view a = tsri_tr_view_flat(t, x), o = tsri_tr_view_flat(t, out);
+  struct tsr_view b = tsri_tr_view_broadcast(t, gain, r.rank, r.dim);
+  enum tsr_status st = tsri_tr_bind(t, &it.bind.a, &a);
+  if (!st) st = tsri_tr_bind(t, &it.bind.b, &b);
+  tsri_tr_bind_out(&it, &o);
+  return st ? st : tsri_tr_emit(t, what, &it);
+}
+
 static enum tsr_status rms_norm(struct tsri_tr *t, const struct tsr_net_node *n,
                                 const void *arg) {
   (void)arg;
-  struct tsri_tr_shape s = tsri_tr_shape_of(t, n->in[0]);
-  struct rows r = rows_from(&s, tsri_tr_axis(n, "axis", -1, s.rank));
-  struct tsri_tr_item it = tsri_tr_item(TSR_OP_RMSNORM, r.m, r.n, 1, 1);
-  it.op.attr.eps = tsr_net_attr_float(n, "epsilon", 1e-5);
-  struct tsr_view a = tsri_tr_view_flat(t, n->in[0]), o = tsri_tr_view_flat(t, n->out[0]);
-  struct tsr_view gain = tsri_tr_view_broadcast(t, n->in[1], r.rank, r.dim);
-  enum tsr_status st = tsri_tr_bind(t, &it.bind.a, &a);
-  if (!st) st = tsri_tr_bind(t, &it.bind.b, &gain);
-  tsri_tr_bind_out(&it, &o);
-  return st ? st : tsri_tr_emit(t, NULL, &it);
+  unsigned rank = tsri_tr_shape_of(t, n->in[0]).rank, axis = tsri_tr_axis(n, "axis", -1, rank);
+  return tsri_tr_rms_norm(t, NULL, n->in[0], rank - axis, n->in[1],
+                          tsr_net_attr_float(n, "epsilon", 1e-5), n->out[0]);
 }
 
 /* ---- by channel ---- */

@@ -1,5 +1,5 @@
-/* Operators of the machine that models spell out in nodes: silu, gelu by erf, and layer
- * normalisation by means.
+/* Operators of the machine that models spell out in nodes: silu, gelu by erf, layer
+ * normalisation and its kin without a mean.
  *
  * A pattern is found from its last node back.  The nodes between are left out where nothing
  * else reads them; the last one is lowered as the whole. */
@@ -182,10 +182,46 @@ static bool layer_norm(struct search *s, const struct tsr_net_node *n,
   return false;
 }
 
+/* ---- x / sqrt(mean of its squares + eps) * gain ---- */
+
+/* The root that v is x over: sets *x. */
+static const struct tsr_net_node *root_under(struct search *s, size_t v, size_t *x) {
+  const struct tsr_net_node *ratio = made_by(s, v, TSR_NET_DIV, 1);
+  *x = ratio ? ratio->in[0] : SIZE_MAX;
+  if (ratio) return made_by(s, ratio->in[1], TSR_NET_SQRT, 1);
+  const struct tsr_net_node *scaled = made_by(s, v, TSR_NET_MUL, 1);
+  for (unsigned i = 0; scaled && i < 2; i++) {
+    const struct tsr_net_node *inverse = made_by(s, scaled->in[i], TSR_NET_RECIPROCAL, 1);
+    *x = scaled->in[1 - i];
+    if (inverse) return made_by(s, inverse->in[0], TSR_NET_SQRT, 1);
+    inverse = made_by(s, scaled->in[i], TSR_NET_DIV, 1);
+    if (inverse && is_number(s, inverse->in[0], 1))
+      return made_by(s, inverse->in[1], TSR_NET_SQRT, 1);
+  }
+  return NULL;
+}
+
+static bool rms_norm(struct search *s, const struct tsr_net_node *n, struct tsri_tr_whole *w) {
+  for (unsigned i = 0; n->op == TSR_NET_MUL && i < 2; i++) {
+    s->n = 0;
+    *w = (struct tsri_tr_whole){.kind = TSR_OP_RMSNORM, .gain = n->in[1 - i]};
+    const struct tsr_net_node *root = root_under(s, n->in[i], &w->x);
+    const struct tsr_net_node *sum = root ? made_by(s, root->in[0], TSR_NET_ADD, 1) : NULL;
+    if (!sum) continue;
+    unsigned at = tsri_tr_constant(s->t, sum->in[0]) ? 0 : 1;
+    const struct tsr_array *eps = tsri_tr_constant(s->t, sum->in[at]);
+    size_t uses = 0;
+    if (!eps || eps->n != 1 || squared(s, sum->in[1 - at], &uses) != w->x) continue;
+    w->eps = tsr_array_get(eps, 0);
+    if (is_row(s, w->gain, w->x) && w->eps >= 0 && w->eps < 1) return true;
+  }
+  return false;
+}
+
 /* ---- all ---- */
 
 typedef bool match_fn(struct search *s, const struct tsr_net_node *n, struct tsri_tr_whole *w);
-static match_fn *const patterns[] = {silu, gelu, layer_norm};
+static match_fn *const patterns[] = {silu, gelu, layer_norm, rms_norm};
 
 static void match_node(struct search *s, size_t i, struct tsri_tr_whole *wholes) {
   const struct tsr_net_node *n = &s->t->net->nodes[i];
@@ -221,6 +257,8 @@ enum tsr_status tsri_tr_patterns(struct tsri_tr *t) {
 
 enum tsr_status tsri_tr_lower_whole(struct tsri_tr *t, const struct tsr_net_node *n,
                                     const struct tsri_tr_whole *w) {
+  if (w->kind == TSR_OP_RMSNORM)
+    return tsri_tr_rms_norm(t, NULL, w->x, 1, w->gain, w->eps, n->out[0]);
   if (w->kind != TSR_OP_LAYERNORM)
     return tsri_tr_unary(t, NULL, w->kind, NULL, w->x, n->out[0]);
   return tsri_tr_layer_norm(t, NULL, w->x, 1, w->gain, w->bias, w->eps, n->out[0]);

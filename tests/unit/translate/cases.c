@@ -107,7 +107,7 @@ static const struct net_case cases[] = {
     {.text = "x = f32[2,3,4]; s := f32[3,1]; y = PRelu(x,s)", .ops = "prelu"},
     {.text = "x = f32[2,3,4]; s = f32[1]; y = PRelu(x,s)", .ops = "prelu"},
     {.text = "x = f32[2,3,4]; s = f32[2,1,4]; y = PRelu(x,s)", .ops = "prelu"},
-    {.text = "a = f32[3,5]; y = Sum(a)", .error = "has no operator"},
+    {.text = "a = f32[3,5]; y = Sum(a)", .ops = "copy"},
     {.text = "a = f32[3,5]; b = f32[5]; c = f32[3,1]; y = Sum(b,a,c)", .ops = "add+add"},
     {.text = "a = f32[3,1]; b = f32[5]; y = Sum(a,b)", .ops = "copy+add"},
     {.text = "a = f32[3,5]; b = f32[5]; c = f32[3,1]; y = Mean(a,b,c)",
@@ -143,8 +143,8 @@ static const struct net_case cases[] = {
      .ops = "neg+neg+abs"},
     {.text = "x = f32[2,1,4]; n = Neg(x); y = Squeeze(n)", .ops = "neg"},
     {.text = "x = f32[2,4]; n = Neg(x); a := i64[2] : 0 2; y = Unsqueeze(n,a)", .ops = "neg"},
-    {.text = "x = f32[2,4]; n = Neg(x); y, m = Dropout(n)", .ops = "neg"},
-    {.text = "x = f32[2,4]; y = Identity(x); z = Neg(x)", .ops = "neg"},
+    {.text = "x = f32[2,4]; n = Neg(x); y, m = Dropout(n)", .ops = "neg+copy"},
+    {.text = "x = f32[2,4]; y = Identity(x); z = Neg(x)", .ops = "neg+copy"},
 
     /* dimensions in another order */
     {.text = "x = f32[4,6]; y = Transpose(x)", .ops = "transpose"},

@@ -20,6 +20,10 @@
   "y = MatMul(p,vh); t = Transpose(y) perm=[1,0,2]; so := i64[2] : 5 12; o = Reshape(t,so); " \
   "wo := f32[12,7]; e = MatMul(o,wo)"
 
+#define RMS(square)                                                           \
+  "x = f32[2,4,5]; z = Neg(x); a := i64[1] : -1; p := f32[] : 2; q = " square \
+  "; v = ReduceMean(q,a); eps := f32[] : 0.01; s = Add(v,eps); r = Sqrt(s); "
+
 static const struct net_case cases[] = {
     /* heads */
     {.text = Q KV ATTENTION "p = Softmax(z); " MERGE,
@@ -108,6 +112,18 @@ static const struct net_case cases[] = {
     {.text = "x = f32[4,6]; w := f32[6,5]; b = f32[5,3]; c := f32[] : 0.5; y = MatMul(x,w); "
              "r = Relu(y); z = MatMul(r,b); m = Mul(z,c)",
      .ops = "linear.relu+bmm.affine"},
+
+    /* norms without a mean */
+    {.text = RMS("Pow(x,p)") "i = Reciprocal(r); n = Mul(x,i); g := f32[5]; y = Mul(g,n)",
+     .ops = "neg+rmsnorm"},
+    {.text = RMS("Mul(x,x)") "n = Div(x,r); g := f32[5]; y = Mul(n,g)", .ops = "neg+rmsnorm"},
+    {.text = RMS("Mul(x,x)") "o := f32[] : 1; i = Div(o,r); n = Mul(i,x); g = f32[5]; "
+                             "y = Mul(n,g)",
+     .ops = "neg+rmsnorm"},
+    {.text = RMS("Pow(x,p)") "i = Reciprocal(r); n = Mul(x,i); g := f32[4,1]; y = Mul(g,n)"},
+    {.text = RMS("Pow(x,p)") "i = Reciprocal(r); n = Mul(x,i); g := f32[5]; y = Mul(g,n); "
+                             "u = Neg(r)"},
+    {.text = RMS("Pow(z,p)") "n = Div(x,r); g := f32[5]; y = Mul(n,g)"},
 
     /* side by side */
     {.text = "a = f32[1,3]; b = f32[1,4]; y = Concat(a,b) axis=1", .ops = "concat"},
