@@ -12,33 +12,38 @@
 
 #include "tests/cli/tool.h"
 #include "tests/support/models.h"
+#include "workloads/exchange/graph_json.h"
+#include "workloads/graph.h"
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
 
+/* Numbers are such that a float of a model holds them. */
+
 /* Two layers of a small decoder with words: norms, softmax, a gated feed-forward part. */
-#define DECODER_LAYER(l, x)                                            \
-  "d," l ".attn_norm,rmsnorm,32,64,,,,,," x "\n"                       \
-  "d," l ".q_proj,linear,32,64,64,1,,,," l ".attn_norm\n"              \
-  "d," l ".k_proj,linear,32,32,64,1,,,," l ".attn_norm\n"              \
-  "d," l ".v_proj,linear,32,32,64,1,,,," l ".attn_norm\n"              \
-  "d," l ".attn_qk,attn_qk,32,32,16,4,,,," l ".q_proj " l ".k_proj\n"  \
-  "d," l ".softmax,softmax,32,32,,4,,,," l ".attn_qk\n"                \
-  "d," l ".attn_pv,attn_pv,32,16,32,4,,,," l ".softmax " l ".v_proj\n" \
-  "d," l ".o_proj,linear,32,64,64,1,,residual,," l ".attn_pv " x "\n"  \
-  "d," l ".ffn_norm,rmsnorm,32,64,,,,,," l ".o_proj\n"                 \
-  "d," l ".gate,linear,32,96,64,1,,silu,," l ".ffn_norm\n"             \
-  "d," l ".up,linear,32,96,64,1,,mul,," l ".ffn_norm " l ".gate\n"     \
-  "d," l ".down,linear,32,64,96,1,,residual,," l ".up " l ".o_proj\n"
+#define DECODER_LAYER(l, x)                                                \
+  "d," l ".attn_norm,rmsnorm,32,64,,,,9.5367431640625e-07,,," x "\n"       \
+  "d," l ".q_proj,linear,32,64,64,1,,,,," l ".attn_norm\n"                 \
+  "d," l ".k_proj,linear,32,32,64,1,,,,," l ".attn_norm\n"                 \
+  "d," l ".v_proj,linear,32,32,64,1,,,,," l ".attn_norm\n"                 \
+  "d," l ".attn_qk,attn_qk,32,32,16,4,,,,," l ".q_proj " l ".k_proj\n"     \
+  "d," l ".softmax,softmax,32,32,,4,,,,," l ".attn_qk\n"                   \
+  "d," l ".attn_pv,attn_pv,32,16,32,4,,,,," l ".softmax " l ".v_proj\n"    \
+  "d," l ".o_proj,linear,32,64,64,1,,,residual,," l ".attn_pv " x "\n"     \
+  "d," l ".ffn_norm,rmsnorm,32,64,,,,9.5367431640625e-07,,," l ".o_proj\n" \
+  "d," l ".gate,linear,32,96,64,1,,,silu,," l ".ffn_norm\n"                \
+  "d," l ".up,linear,32,96,64,1,,,mul,," l ".ffn_norm " l ".gate\n"        \
+  "d," l ".down,linear,32,64,96,1,,,residual,," l ".up " l ".o_proj\n"
 
 static const char decoder_csv[] =
-    "model,layer,op,M,N,K,count,notes,epilogue,table,after\n"
-    "d,embed,embedding,32,64,1,,,,100,-\n" DECODER_LAYER("layers.0", "embed")
-        DECODER_LAYER("layers.1", "layers.0.down") "d,final_norm,rmsnorm,32,64,,,,,,\n"
-                                                   "d,lm_head,linear,1,100,64,1,,,,\n";
+    "model,layer,op,M,N,K,count,notes,eps,epilogue,table,after\n"
+    "d,embed,embedding,32,64,1,,,,,100,-\n" DECODER_LAYER("layers.0", "embed") DECODER_LAYER(
+        "layers.1", "layers.0.down") "d,final_norm,rmsnorm,32,64,,,,9.5367431640625e-07,,,\n"
+                                     "d,lm_head,linear,1,100,64,1,,,,,\n";
 
 static const char decoder_yaml[] =
     "version: 1\nname: d\nkind: decoder\nlayers: 2\nhidden: 64\nheads: 4\nkv_heads: 2\n"
-    "ffn: 96\nffn_kind: gated\nnorm: rmsnorm\nvocab: 100\nsequence: 32\n";
+    "ffn: 96\nffn_kind: gated\nnorm: rmsnorm\neps: 9.5367431640625e-07\nvocab: 100\nsequence: "
+    "32\n";
 
 /* The products of an encoder, as published lists have them. */
 static const char encoder_csv[] = "model,layer,op,M,N,K,count,notes,after\n"
@@ -58,25 +63,26 @@ static const char encoder_yaml[] =
 
 /* An encoder with all of its operators. */
 static const char whole_csv[] =
-    "model,layer,op,M,N,K,count,notes,epilogue,table,after\n"
-    "w,embed,embedding,24,32,1,,,,50,-\n"
-    "w,embed_norm,layernorm,24,32,,,,,,\n"
-    "w,layers.0.q_proj,linear,24,32,32,1,,bias,,embed_norm\n"
-    "w,layers.0.k_proj,linear,24,32,32,1,,bias,,embed_norm\n"
-    "w,layers.0.v_proj,linear,24,32,32,1,,bias,,embed_norm\n"
-    "w,layers.0.attn_qk,attn_qk,24,24,8,4,,,,layers.0.q_proj layers.0.k_proj\n"
-    "w,layers.0.softmax,softmax,24,24,,4,,,,\n"
-    "w,layers.0.attn_pv,attn_pv,24,8,24,4,,,,layers.0.softmax layers.0.v_proj\n"
-    "w,layers.0.attn_out,linear,24,32,32,1,,bias+residual,,layers.0.attn_pv embed_norm\n"
-    "w,layers.0.attn_norm,layernorm,24,32,,,,,,\n"
-    "w,layers.0.ffn1,linear,24,64,32,1,,bias+gelu,,\n"
-    "w,layers.0.ffn2,linear,24,32,64,1,,bias+residual,,layers.0.ffn1 layers.0.attn_norm\n"
-    "w,layers.0.ffn_norm,layernorm,24,32,,,,,,\n"
-    "w,pooler,linear,1,32,32,1,,bias+tanh,,\n";
+    "model,layer,op,M,N,K,count,notes,eps,epilogue,table,after\n"
+    "w,embed,embedding,24,32,1,,,,,50,-\n"
+    "w,embed_norm,layernorm,24,32,,,,7.62939453125e-06,,,\n"
+    "w,layers.0.q_proj,linear,24,32,32,1,,,bias,,embed_norm\n"
+    "w,layers.0.k_proj,linear,24,32,32,1,,,bias,,embed_norm\n"
+    "w,layers.0.v_proj,linear,24,32,32,1,,,bias,,embed_norm\n"
+    "w,layers.0.attn_qk,attn_qk,24,24,8,4,,,,,layers.0.q_proj layers.0.k_proj\n"
+    "w,layers.0.softmax,softmax,24,24,,4,,,,,\n"
+    "w,layers.0.attn_pv,attn_pv,24,8,24,4,,,,,layers.0.softmax layers.0.v_proj\n"
+    "w,layers.0.attn_out,linear,24,32,32,1,,,bias+residual,,layers.0.attn_pv embed_norm\n"
+    "w,layers.0.attn_norm,layernorm,24,32,,,,7.62939453125e-06,,,\n"
+    "w,layers.0.ffn1,linear,24,64,32,1,,,bias+gelu,,\n"
+    "w,layers.0.ffn2,linear,24,32,64,1,,,bias+residual,,layers.0.ffn1 layers.0.attn_norm\n"
+    "w,layers.0.ffn_norm,layernorm,24,32,,,,7.62939453125e-06,,,\n"
+    "w,pooler,linear,1,32,32,1,,,bias+tanh,,\n";
 
 static const char whole_yaml[] =
     "version: 1\nname: w\nkind: encoder\nlayers: 1\nhidden: 32\nheads: 4\nffn: 64\n"
-    "norm_at: after\nbias: all\nvocab: 50\nsequence: 24\npooler: true\n";
+    "norm_at: after\neps: 7.62939453125e-06\nbias: all\nvocab: 50\nsequence: 24\npooler: "
+    "true\n";
 
 static const char cnn_csv[] =
     "model,layer,op,M,N,K,count,notes,in_c,in_h,in_w,out_c,k_h,k_w,stride_h,stride_w,"
@@ -200,6 +206,47 @@ static void routes_have_the_same_layers_and_cycles(void **state) {
   }
 }
 
+/* The graph as JSON: all that there is of it but its bindings. */
+static char *graph_of(const char *path) {
+  struct tsr_graph *g = NULL;
+  struct tsr_str text = TSR_STR_INIT;
+  struct tsr_err err = TSR_ERR_INIT;
+  if (tsr_workload_read(path, NULL, &g, &err)) fail_msg("%s: %s", path, err.msg[0]);
+  assert_int_equal(tsr_graph_json_write(g, &text, &err), TSR_OK);
+  tsr_graph_destroy(g);
+  tsr_err_fini(&err);
+  return tsr_str_take(&text);
+}
+
+/* Shows the first line of the two that differs. */
+static void same_text(const char *x, const char *path, const char *y) {
+  size_t at = 0, line = 0;
+  for (; x[at] && x[at] == y[at]; at++)
+    if (x[at] == '\n') line = at + 1;
+  if (x[at] != y[at])
+    fail_msg("%s:\n%.*s\nand\n%.*s", path, (int)strcspn(x + line, "\n"), x + line,
+             (int)strcspn(y + line, "\n"), y + line);
+}
+
+static void routes_are_one_graph(void **state) {
+  (void)state;
+  for (size_t i = 0; i < LEN(networks); i++) {
+    const struct route *r = networks[i].routes;
+    char *first = NULL;
+    for (size_t k = 0; k < LEN(networks[i].routes) && r[k].path; k++) {
+      write_route(&r[k]);
+      char *text = graph_of(r[k].path);
+      if (k == 0) {
+        first = text;
+        continue;
+      }
+      same_text(first, r[k].path, text);
+      tsr_mem_free(text);
+    }
+    tsr_mem_free(first);
+  }
+}
+
 static void a_batch_means_the_same(void **state) {
   (void)state;
   tool_write("b.csv", decoder_csv, strlen(decoder_csv));
@@ -280,6 +327,7 @@ static void built_in_networks_are_listed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(routes_have_the_same_layers_and_cycles),
+                                     cmocka_unit_test(routes_are_one_graph),
                                      cmocka_unit_test(a_batch_means_the_same),
                                      cmocka_unit_test(a_run_is_made_again_from_its_text),
                                      cmocka_unit_test(specifications_are_checked),

@@ -182,7 +182,7 @@ static void make(const char *name, void (*fill)(struct model *), const char *pat
 static size_t rms_norm(struct model *m, const char *name, size_t x) {
   size_t square = node(m, "Pow", NULL, IN(x, number(m, 2)), "");
   size_t mean = node(m, "ReduceMean", NULL, IN(square), "axes=-1, keepdims=1");
-  size_t sum = node(m, "Add", NULL, IN(mean, number(m, 1e-6)), "");
+  size_t sum = node(m, "Add", NULL, IN(mean, number(m, 0x1p-20)), "");
   size_t root = node(m, "Reciprocal", NULL, IN(node(m, "Sqrt", NULL, IN(sum), "")), "");
   size_t ratio = node(m, "Mul", NULL, IN(x, root), "");
   return node(m, "Mul", name, IN(weights(m, "64"), ratio), "");
@@ -244,7 +244,7 @@ static size_t heads(struct model *m, size_t x, const char *perm) {
 
 static size_t layer_norm(struct model *m, const char *name, size_t x) {
   return node(m, "LayerNormalization", name, IN(x, weights(m, "32"), weights(m, "32")),
-              "epsilon=0.00001");
+              "epsilon=0.00000762939453125");
 }
 
 static size_t gelu(struct model *m, size_t x) {
@@ -278,7 +278,7 @@ static void encoder(struct model *m) {
 }
 
 void models_encoder(const char *path) {
-  make("e", encoder, path);
+  make("w", encoder, path);
 }
 
 /* ---- convolutions ---- */
