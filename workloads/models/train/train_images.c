@@ -19,7 +19,7 @@ struct recipe {
   float rate;
 };
 static const struct recipe recipes[] = {{TSR_TRAIN_MLP, "mlp", "fashion-mlp.onnx", 10, 2e-3f},
-                                        {TSR_TRAIN_CNN, "cnn", "fashion-cnn.onnx", 6, 3e-3f}};
+                                        {TSR_TRAIN_CNN, "cnn", "fashion-cnn.onnx", 12, 3e-3f}};
 
 struct part {
   struct tsr_idx image, label;
