@@ -295,20 +295,20 @@ static void gather_run(void *arg, uint64_t first, uint64_t n, int64_t at, int64_
 }
 
 enum tsr_status tsri_hand_gather(const struct tsr_net *net, struct tsr_array *const *value,
-                                 const struct tsr_operand_view *v, double *to,
+                                 const struct tsr_operand_view *v, bool apart, double *to,
                                  struct tsr_err *err) {
-  uint64_t pitch = 0, col = 0;
+  uint64_t pitch = 0, at = 0;
   for (unsigned p = 0; p < v->n_parts; p++) pitch += v->cols[p];
   for (unsigned p = 0; p < v->n_parts; p++) {
     size_t from = v->part[p].value;
-    struct gather g = {NULL, v->part[p].fill, to + col, v->cols[p], pitch};
+    struct gather g = {NULL, v->part[p].fill, to + at, v->cols[p], apart ? v->cols[p] : pitch};
     if (from != SIZE_MAX)
       g.a = net->values[from].constant ? net->values[from].constant : value[from];
     if (from != SIZE_MAX && !g.a)
       return tsr_err_set(err, TSR_INPUT, "value '%s' is read before it is made",
                          net->values[from].name);
     tsr_view_runs(&v->part[p], gather_run, &g);
-    col += v->cols[p];
+    at += apart ? tsr_view_elems(&v->part[p]) : v->cols[p];
   }
   return TSR_OK;
 }
@@ -340,7 +340,8 @@ enum tsr_status tsri_hand_take(struct tsri_hand *h, size_t layer, int operand,
   if (!value) return tsr_err_nomem(err);
   struct holder *x = holder_of(h, layer);
   enum tsr_status st = draw_missing(h, x, v, err);
-  if (!st) st = tsri_hand_gather(x->net, x->value, v, value, err);
+  bool apart = operand == TSRI_HAND_A && tsri_op_parts(&h->plan->layers[layer]);
+  if (!st) st = tsri_hand_gather(x->net, x->value, v, apart, value, err);
   for (uint64_t i = 0; !st && i < n; i++) {
     tsr_exact_code_set(codes, bytes, i,
                        tsr_arith_from_double(f, TSR_ROUND_RNE, value[i], NULL));

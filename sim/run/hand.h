@@ -23,9 +23,10 @@ enum {
   TSRI_HAND_OPERANDS = TSRI_HAND_STEP + TSR_EPILOGUE_MAX
 };
 
-/* The elements of an operand from constants and given arrays (by value). */
+/* The elements of an operand from constants and given arrays (by value): its parts side by
+ * side, or (`apart`) one behind the other. */
 enum tsr_status tsri_hand_gather(const struct tsr_net *net, struct tsr_array *const *value,
-                                 const struct tsr_operand_view *v, double *to,
+                                 const struct tsr_operand_view *v, bool apart, double *to,
                                  struct tsr_err *err);
 
 struct tsri_hand;

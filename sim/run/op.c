@@ -2,16 +2,34 @@
 #include <string.h>
 
 #include "sim/run/run_int.h"
+#include "workloads/translate/view.h"
 
 bool tsri_is_product(const struct tsr_op *op) {
   enum tsr_op_class cls = tsr_op_kind_info(op->kind)->cls;
   return cls == TSR_CLASS_MATMUL || cls == TSR_CLASS_CONV;
 }
 
+static const struct tsr_operand_view *bound_a(const struct tsr_run_layer_plan *l) {
+  return &l->graph->bindings[l->op - l->graph->ops].a;
+}
+
+unsigned tsri_op_parts(const struct tsr_run_layer_plan *l) {
+  if (l->op->kind != TSR_OP_CONCAT || !l->graph->bindings) return 0;
+  const struct tsr_operand_view *v = bound_a(l);
+  bool apart =
+      v->n_parts > 1 && v->n_parts <= TSR_LOWER_SOURCES && v->rows == l->op->m * l->op->count;
+  return apart ? v->n_parts : 0;
+}
+
 /* Columns of what a concat reads; none where its names do not add up to its own. */
 static void sources_of(const struct tsr_run_layer_plan *l, struct tsr_lower_at *at) {
   const struct tsr_op *op = l->op;
   uint64_t sum = 0;
+  if (l->graph && l->graph->bindings) {
+    at->n_sources = tsri_op_parts(l);
+    for (size_t i = 0; i < at->n_sources; i++) at->source[i] = bound_a(l)->cols[i];
+    return;
+  }
   if (op->kind != TSR_OP_CONCAT || op->n_after < 2 || op->n_after > TSR_LOWER_SOURCES) return;
   for (size_t i = 0; i < op->n_after; i++) {
     uint64_t a, b, c, rows = op->m * op->count;

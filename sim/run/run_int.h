@@ -108,6 +108,9 @@ enum tsr_status tsri_name_operands(const struct tsr_run_options *o, struct tsr_g
 
 /* Layers that are no product; see op.c. */
 bool tsri_is_product(const struct tsr_op *op);
+/* The parts that a concat bound to a net reads from places of their own, one behind the other; 0:
+ * its operand lies row by row, or is not bound. */
+unsigned tsri_op_parts(const struct tsr_run_layer_plan *l);
 void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                 struct tsr_lower_at *at);
 const struct tsr_format *tsri_op_format(const struct tsr_run_layer_plan *l,

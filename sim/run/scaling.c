@@ -346,7 +346,7 @@ static enum tsr_status fill_fixed(const struct tsri_scaled *s, const struct tsr_
                                   struct tsr_array *const *ref, double *scale,
                                   struct tsr_err *err) {
   struct tsr_array *a = s->fixed_ready;
-  enum tsr_status st = tsri_hand_gather(net, ref, &s->fixed, a->f, err);
+  enum tsr_status st = tsri_hand_gather(net, ref, &s->fixed, false, a->f, err);
   *scale = st ? 1 : in_fp32(scale_of(a->f, a->n, 1, s->a_max));
   for (uint64_t i = 0; !st && i < a->n; i++) a->f[i] /= *scale;
   return st;
@@ -355,7 +355,7 @@ static enum tsr_status fill_fixed(const struct tsri_scaled *s, const struct tsr_
 static enum tsr_status fill_weights(const struct tsri_scaled *s, const struct tsr_net *net,
                                     struct tsr_array *const *ref, double with,
                                     struct tsr_err *err) {
-  enum tsr_status st = tsri_hand_gather(net, ref, &s->weights, s->ready->f, err);
+  enum tsr_status st = tsri_hand_gather(net, ref, &s->weights, false, s->ready->f, err);
   for (uint64_t g = 0; !st && g < s->groups; g++)
     for (uint64_t j = 0; j < s->n; j++) {
       double *column = s->ready->f + g * s->k * s->n + j;
