@@ -20,6 +20,7 @@ static const struct {
     {"v_kernels", "SELECT * FROM v_kernels WHERE run = ?1 ORDER BY layer"},
     {"v_numeric", "SELECT * FROM v_numeric WHERE run = ?1 ORDER BY layer, seq"},
     {"v_numeric_hist", "SELECT * FROM v_numeric_hist WHERE run = ?1 ORDER BY layer, seq, bin"},
+    {"v_quality", "SELECT * FROM v_quality WHERE run = ?1 ORDER BY seq"},
     {"segment",
      "SELECT layer, unit, state, start_cycles, duration_cycles, period_cycles, repeats "
      "FROM segment WHERE run_id = ?1 ORDER BY layer, unit, state, start_cycles"},

@@ -71,6 +71,30 @@ static enum tsr_status add_layers(struct tsr_store *s, uint64_t run_id, struct t
   return status;
 }
 
+/* `"quality": [...]`, what a network's results are worth; empty where nothing was asked. */
+static enum tsr_status add_quality(struct tsr_store *s, uint64_t run_id, struct tsr_str *out,
+                                   struct tsr_err *err) {
+  enum { COLUMNS = 6 };
+  struct tsr_query *q = NULL;
+  enum tsr_status status = tsr_store_query(
+      s,
+      "SELECT metric, tensor, value, n, limit_value, met FROM v_quality WHERE run = ?1 "
+      "ORDER BY seq",
+      &q, err);
+  if (status != TSR_OK) return status;
+  tsr_query_bind_u64(q, 1, run_id);
+  tsr_str_add(out, ",\n \"quality\": [");
+  bool row = false;
+  for (size_t n = 0; (status = tsr_query_step(q, &row, err)) == TSR_OK && row; n++) {
+    tsr_str_add(out, n ? ",\n  {" : "\n  {");
+    tsri_json_members(out, q, 0, COLUMNS);
+    tsr_str_add(out, "}");
+  }
+  tsr_str_add(out, "]");
+  tsr_query_close(q);
+  return status;
+}
+
 static enum tsr_status add_head(struct tsr_store *s, uint64_t run_id, struct tsr_str *out,
                                 struct tsr_err *err) {
   struct tsr_query *q = NULL;
@@ -92,6 +116,7 @@ enum tsr_status tsr_query_run_json(struct tsr_store *s, uint64_t run_id, char **
   enum tsr_status status = add_head(s, run_id, &text, err);
   tsr_str_add(&text, ",\n ");
   if (status == TSR_OK) status = add_layers(s, run_id, &text, err);
+  if (status == TSR_OK) status = add_quality(s, run_id, &text, err);
   tsr_str_add(&text, "}");
   if (status == TSR_OK) return tsri_take(&text, out, err);
   tsr_str_fini(&text);

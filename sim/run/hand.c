@@ -235,7 +235,7 @@ static enum tsr_status refer_inputs(struct tsri_hand *h, struct holder *x,
     const struct tsr_net_value *v = &x->net->values[i];
     bool skipped = v->producer != SIZE_MAX && x->net->nodes[v->producer].skipped;
     const struct tsr_array *a = NULL;
-    if (v->constant || x->ref[i] || !(v->is_input || skipped)) continue;
+    if (v->constant || x->ref[i] || !(v->is_input || (skipped && v->shaped))) continue;
     enum tsr_status st = present(h, x, i, &a, err);
     if (!st) st = copy_as(v, a, &x->ref[i], err);
     if (st) return st;

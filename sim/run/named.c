@@ -15,6 +15,7 @@ struct naming {
   struct tsr_graph *g;
   struct tsr_net *net;
   struct tsr_op_binding *bindings;
+  bool alone;
   struct tsr_err *err;
 };
 
@@ -43,7 +44,9 @@ static enum tsr_status name_one(struct naming *x, const char *name, bool input) 
   size_t op, value;
   char operand;
   uint64_t n[3];
-  if (!split(x->g, name, &op, &operand) || (input && operand == 'c'))
+  bool here = split(x->g, name, &op, &operand);
+  if (!here && !x->alone) return TSR_OK;
+  if (!here || (input && operand == 'c'))
     return tsr_err_set(x->err, TSR_INPUT,
                        "workload '%s' has no %s '%s'; expected <layer>.a or <layer>.b%s",
                        x->g->name, input ? "input" : "tensor", name,
@@ -57,9 +60,8 @@ static enum tsr_status name_one(struct naming *x, const char *name, bool input) 
       tsr_net_value_new(x->net, name, TSR_DTYPE_F64, 1, &elems, &value, x->err);
   struct tsr_op_binding *b = &x->bindings[op];
   if (!st && operand == 'c') {
-    st = tsr_net_output(x->net, value, x->err);
     tsr_view_whole(&b->out, value, elems);
-    b->has_out = true;
+    b->has_out = !st;
     return st;
   }
   if (!st) st = tsr_net_input(x->net, value, x->err);
@@ -79,10 +81,10 @@ static enum tsr_status name_all(struct naming *x, const struct tsr_run_options *
   return st ? st : tsr_net_finish(x->net, &none, x->err);
 }
 
-enum tsr_status tsri_name_operands(const struct tsr_run_options *o, struct tsr_graph *g,
-                                   struct tsr_err *err) {
+enum tsr_status tsri_name_operands(const struct tsr_run_options *o, bool alone,
+                                   struct tsr_graph *g, struct tsr_err *err) {
   if (g->bindings || !(o->n_inputs || o->n_expects || o->n_dumps)) return TSR_OK;
-  struct naming x = {.g = g, .err = err};
+  struct naming x = {.g = g, .alone = alone, .err = err};
   enum tsr_status st = tsr_net_create(g->name, g->name, 1, &x.net, err);
   if (st) return st;
   x.bindings = tsr_arena_array(g->arena, g->n_ops, sizeof *x.bindings);

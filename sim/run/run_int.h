@@ -102,14 +102,15 @@ enum tsr_status tsri_mappings_best(const struct tsr_run_options *o, struct tsr_r
 /* Products of one shape, formats and epilogue. */
 bool tsri_same_work(const struct tsr_run_layer_plan *a, const struct tsr_run_layer_plan *b);
 
-/* Values of single operands of a workload that is no model; see named.c. */
-enum tsr_status tsri_name_operands(const struct tsr_run_options *o, struct tsr_graph *g,
-                                   struct tsr_err *err);
+/* Values of single operands of a workload that is no model; names of others are passed over
+ * where it is not `alone`.  See named.c. */
+enum tsr_status tsri_name_operands(const struct tsr_run_options *o, bool alone,
+                                   struct tsr_graph *g, struct tsr_err *err);
 
 /* Layers that are no product; see op.c. */
 bool tsri_is_product(const struct tsr_op *op);
-/* The parts that a concat bound to a net reads from places of their own, one behind the other; 0:
- * its operand lies row by row, or is not bound. */
+/* The parts that a concat bound to a net reads from places of their own, one behind the other;
+ * 0: its operand lies row by row, or is not bound. */
 unsigned tsri_op_parts(const struct tsr_run_layer_plan *l);
 void tsri_op_at(const struct tsr_run_plan *p, const struct tsr_run_layer_plan *l,
                 struct tsr_lower_at *at);

@@ -64,14 +64,17 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
     t->graph = o->graph;
     return TSR_OK;
   }
-  bool model = tsr_str_ends(t->source, ".onnx");
+  static const char ending[] = ".onnx";
+  bool model = tsr_str_ends(t->source, ending);
+  bool models_own = model || !strstr(o->workload, ending); /* else they are of another one */
   const struct tsr_workload_options how = {.batch = o->batch,
                                            .text = text,
                                            .given = given,
                                            .n_given = n_given,
                                            .dims = o->dims,
-                                           .n_dims = o->n_dims,
-                                           .skip_unsupported = o->skip_unsupported};
+                                           .n_dims = models_own ? o->n_dims : 0,
+                                           .skip_unsupported =
+                                               models_own && o->skip_unsupported};
   if (!o->dataset && !o->decode) return tsr_workload_read(t->source, &how, &t->graph, err);
   if (!model || !alone)
     return tsr_err_set(err, TSR_USAGE,
@@ -120,7 +123,7 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   if (st) return st;
   p->n_tenants++; /* from here on the plan destroys it */
   note_skipped(t->graph);
-  return tsri_name_operands(o, t->graph, err);
+  return tsri_name_operands(o, alone, t->graph, err);
 }
 
 enum tsr_status tsri_tenants_read(const struct tsr_run_options *o, struct tsr_run_plan *p,

@@ -100,7 +100,8 @@ static bool kept(const struct pass *p, size_t v) {
 
 static bool ours(const struct pass *p, size_t v) {
   const struct tsr_net_value *x = &p->net->values[v];
-  return !x->is_input && !x->constant;
+  bool skipped = x->producer != SIZE_MAX && p->net->nodes[x->producer].skipped;
+  return !x->is_input && !x->constant && !skipped;
 }
 
 static void drop(struct pass *p, size_t v) {
@@ -135,15 +136,30 @@ static void count_readers(struct pass *p, size_t *most_in, size_t *most_out) {
   }
 }
 
+/* Values that nobody reads any more. */
+static void drop_read(struct pass *p, const struct tsr_net_node *n) {
+  for (size_t i = 0; i < n->n_in; i++) {
+    size_t v = n->in[i];
+    if (v != SIZE_MAX && --p->readers[v] == 0 && ours(p, v) && !kept(p, v)) drop(p, v);
+  }
+}
+
 static enum tsr_status eval_one(struct pass *p, const struct tsr_net_node *n) {
   const struct tsr_net *net = p->net;
-  if (n->skipped)
-    return tsri_fail(net, n, p->err, "was skipped, so the values behind it cannot be computed");
+  if (n->skipped) { /* its outputs are given, or missed where they are read */
+    drop_read(p, n);
+    return TSR_OK;
+  }
   for (size_t i = 0; i < n->n_in; i++) {
     size_t v = n->in[i];
     p->in[i] = v == SIZE_MAX             ? NULL
                : net->values[v].constant ? net->values[v].constant
                                          : p->value[v];
+    if (v != SIZE_MAX && !p->in[i] && !ours(p, v))
+      return tsri_fail(
+          net, n, p->err,
+          "reads '%s', which comes of a node that was skipped and cannot be computed",
+          net->values[v].name);
   }
   for (size_t i = 0; i < n->n_out; i++) p->out[i] = NULL;
   enum tsr_status s = tsr_net_eval_node(net, n, p->in, p->out, p->err);
@@ -154,10 +170,7 @@ static enum tsr_status eval_one(struct pass *p, const struct tsr_net_node *n) {
     p->value[v] = p->out[i];
     if (!p->readers[v] && !kept(p, v)) drop(p, v);
   }
-  for (size_t i = 0; i < n->n_in; i++) {
-    size_t v = n->in[i];
-    if (v != SIZE_MAX && --p->readers[v] == 0 && ours(p, v) && !kept(p, v)) drop(p, v);
-  }
+  drop_read(p, n);
   return TSR_OK;
 }
 

@@ -213,9 +213,10 @@ enum tsr_status tsr_net_resize_plan(const struct tsr_net *net, const struct tsr_
 enum tsr_status tsr_net_eval_node(const struct tsr_net *net, const struct tsr_net_node *n,
                                   const struct tsr_array *const *in, struct tsr_array **out,
                                   struct tsr_err *err);
-/* The whole net.  value: n_values arrays; those of inputs are given (borrowed), constants are
- * taken from the net; all others are created and the caller's, `keep` (may be NULL: outputs
- * only) says which survive their last reader. */
+/* The whole net.  value: n_values arrays; those of inputs are given (borrowed), and
+ * of skipped nodes where they are read; constants are taken from the net; all others are
+ * created and the caller's, `keep` (may be NULL: outputs only) says which survive their last
+ * reader. */
 enum tsr_status tsr_net_eval(const struct tsr_net *net, struct tsr_array **value,
                              bool (*keep)(void *arg, size_t value), void *arg,
                              struct tsr_err *err);
