@@ -36,7 +36,7 @@ static size_t value(struct model *m, const char *name) {
   return v;
 }
 
-/* `2,3` as dimensions. */
+/* `2,3` as dimensions; `0` is one left open. */
 static unsigned dims_of(const char *text, uint64_t *dim) {
   unsigned n = 0;
   char *end;
@@ -50,6 +50,7 @@ static size_t input(struct model *m, const char *name, enum tsr_dtype type, cons
   x->type = type;
   x->shaped = true;
   x->rank = dims_of(dims, x->dim);
+  for (unsigned d = 0; d < x->rank; d++) x->dim_name[d] = x->dim[d] ? NULL : "batch";
   ok(tsr_net_input(m->net, v, NULL));
   return v;
 }
@@ -188,25 +189,25 @@ static size_t rms_norm(struct model *m, const char *name, size_t x) {
   return node(m, "Mul", name, IN(weights(m, "64"), ratio), "");
 }
 
-/* [32, 2 * 16] as [4, 32, 16]: each of two heads twice. */
+/* [batch, 32, 2 * 16] as [batch, 4, 32, 16]: each of two heads twice. */
 static size_t repeated_heads(struct model *m, size_t x) {
-  x = transpose(m, reshape(m, x, "32,2,16"), "perm=1,0,2");
-  x = node(m, "Unsqueeze", NULL, IN(x, whole(m, "1")), "");
-  x = node(m, "Expand", NULL, IN(x, whole(m, "2,2,32,16")), "");
-  return reshape(m, x, "4,32,16");
+  x = transpose(m, reshape(m, x, "0,32,2,16"), "perm=0,2,1,3");
+  x = node(m, "Unsqueeze", NULL, IN(x, whole(m, "2")), "");
+  x = node(m, "Expand", NULL, IN(x, whole(m, "1,2,2,32,16")), "");
+  return reshape(m, x, "0,4,32,16");
 }
 
 static size_t decoder_attention(struct model *m, size_t h) {
   size_t q = dense(m, "q_proj", h, "64,64"), k = dense(m, "k_proj", h, "64,32");
   size_t v = dense(m, "v_proj", h, "64,32");
-  q = transpose(m, reshape(m, q, "32,4,16"), "perm=1,0,2");
-  k = transpose(m, repeated_heads(m, k), "perm=0,2,1");
+  q = transpose(m, reshape(m, q, "0,32,4,16"), "perm=0,2,1,3");
+  k = transpose(m, repeated_heads(m, k), "perm=0,1,3,2");
   v = repeated_heads(m, v);
   size_t s = node(m, "MatMul", "attn_qk", IN(q, k), "");
   s = node(m, "Div", NULL, IN(s, number(m, 4)), "");
   s = node(m, "Softmax", "softmax", IN(s), "axis=-1");
   s = node(m, "MatMul", "attn_pv", IN(s, v), "");
-  return reshape(m, transpose(m, s, "perm=1,0,2"), "32,64");
+  return reshape(m, transpose(m, s, "perm=0,2,1,3"), "0,32,64");
 }
 
 static size_t decoder_layer(struct model *m, size_t x) {
@@ -220,7 +221,7 @@ static size_t decoder_layer(struct model *m, size_t x) {
 }
 
 static void decoder(struct model *m) {
-  size_t ids = input(m, "ids", TSR_DTYPE_I64, "32");
+  size_t ids = input(m, "ids", TSR_DTYPE_I64, "0,32");
   size_t x = node(m, "Gather", "embed", IN(weights(m, "100,64"), ids), "axis=0");
   for (int i = 0; i < 2; i++) {
     (void)snprintf(m->prefix, sizeof m->prefix, "layers.%d.", i);
@@ -228,7 +229,7 @@ static void decoder(struct model *m) {
   }
   m->prefix[0] = 0;
   x = rms_norm(m, "final_norm", x);
-  x = node(m, "Gather", NULL, IN(x, whole(m, "-1")), "axis=0");
+  x = node(m, "Gather", NULL, IN(x, whole(m, "-1")), "axis=1");
   ok(tsr_net_output(m->net, dense(m, "lm_head", x, "64,100"), NULL));
 }
 

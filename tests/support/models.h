@@ -7,7 +7,8 @@
 #define TSR_TESTS_SUPPORT_MODELS_H
 
 /* Words, two layers of RMS norm, grouped-query attention and a gated feed-forward part, logits
- * of the last of 32 tokens.  64 wide, 4 heads on 2 of keys, 96 in between, 100 words. */
+ * of the last of 32 tokens.  64 wide, 4 heads on 2 of keys, 96 in between, 100 words;
+ * the dimension `batch` is open. */
 void models_decoder(const char *path);
 /* One layer with layer norms behind each half, biases and gelu, and a pooler: 24 tokens, 32
  * wide, 4 heads, 64 in between, 50 words. */

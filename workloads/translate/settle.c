@@ -87,18 +87,21 @@ static enum tsr_status spread_number(struct tsri_tr *t, size_t i) {
   return TSR_OK;
 }
 
-/* Rows of scores. */
+/* Rows of scores: a repetition for each head; inferences, the first of four dimensions, are
+ * rows, as a batch of a list makes them. */
 static void count_rows(struct tsri_tr *t, size_t i) {
   struct tsri_tr_item *s = &t->items[i];
   if (s->dropped || s->op.kind != TSR_OP_SOFTMAX || s->op.count != 1) return;
   if (s->bind.a.n_parts != 1 || !tsri_tr_view_is_flat(t, &s->bind.a.part[0])) return;
-  size_t at = tsri_tr_only_item(t, s->bind.a.part[0].value, false);
+  size_t value = s->bind.a.part[0].value, at = tsri_tr_only_item(t, value, false);
   const struct tsri_tr_item *p = at == SIZE_MAX ? NULL : &t->items[at];
   if (!p || !tsri_tr_is_product(p) || p->op.has_conv || p->op.count == 1) return;
   if (p->op.n != s->op.n || p->op.m * p->op.count != s->op.m) return;
   if (!tsri_tr_view_is_flat(t, &p->bind.out)) return;
-  s->op.m = p->op.m;
-  s->op.count = p->op.count;
+  struct tsri_tr_shape x = tsri_tr_shape_of(t, value);
+  uint64_t batch = x.rank == 4 && p->op.count % x.dim[0] == 0 ? x.dim[0] : 1;
+  s->op.m = p->op.m * batch;
+  s->op.count = p->op.count / batch;
 }
 
 enum tsr_status tsri_tr_settle(struct tsri_tr *t) {

@@ -38,6 +38,16 @@ static const struct net_case cases[] = {
                                    "qh = Mul(qr,c); z = MatMul(qh,kh); p = Softmax(z); " MERGE,
      .ops = "linear.bias+linear+linear+attn_qk+softmax+attn_pv+linear"},
 
+    {.text = "x = f32[2,5,8]; wq := f32[8,8]; wk := f32[8,4]; q = MatMul(x,wq); "
+             "k = MatMul(x,wk); sq := i64[4] : 0 5 4 2; rq = Reshape(q,sq); "
+             "qh = Transpose(rq) perm=[0,2,1,3]; sk := i64[4] : 0 5 2 2; rk = Reshape(k,sk); "
+             "tk = Transpose(rk) perm=[0,2,1,3]; a := i64[1] : 2; u = Unsqueeze(tk,a); "
+             "n := i64[5] : 1 2 2 5 2; e = Expand(u,n); se := i64[4] : 0 4 5 2; "
+             "kh = Reshape(e,se); kt = Transpose(kh) perm=[0,1,3,2]; z = MatMul(qh,kt); "
+             "p = Softmax(z); y = MatMul(p,kh); t = Transpose(y) perm=[0,2,1,3]; "
+             "so := i64[3] : 0 5 8; o = Reshape(t,so); wo := f32[8,3]; r = MatMul(o,wo)",
+     .ops = "linear+linear+attn_qk+softmax+attn_pv+linear"},
+
     /* other operands of products */
     {.text = "a = f32[5,7]; b = f32[3,7]; t = Transpose(b); y = MatMul(a,t)", .ops = "bmm"},
     {.text = "a = f32[7,5]; t = Transpose(a); y = MatMul(t,a)", .ops = "bmm"},
