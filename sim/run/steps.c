@@ -126,6 +126,7 @@ struct joined {
   struct tsr_op *ops;
   struct tsr_op_binding *bindings;
   size_t n_nets, cap;
+  size_t *ends, n_ends; /* operators of the last pass that none of it waits for */
 };
 
 static enum tsr_status copy_op(struct joined *j, const struct tsr_graph *from, size_t i,
@@ -140,11 +141,11 @@ static enum tsr_status copy_op(struct joined *j, const struct tsr_graph *from, s
   size_t *after = tsr_arena_array(arena, op->n_after + 1, sizeof *after);
   if (!op->name || !after) return TSR_NOMEM;
   for (size_t k = 0; k < op->n_after; k++) after[k] = base + from->ops[i].after[k];
-  if (!op->n_after && base) { /* one pass after the other */
-    after[0] = base - 1;
-    op->n_after = 1;
-  }
   op->after = after;
+  if (!op->n_after) { /* one pass after the other: all of it */
+    op->after = j->ends;
+    op->n_after = j->n_ends;
+  }
   op->pos = (struct tsr_pos){0};
   enum tsr_status st = copy_view(arena, &b->a);
   if (!st) st = copy_view(arena, &b->b);
@@ -174,12 +175,28 @@ static bool reserve(struct joined *j, size_t n) {
   return true;
 }
 
+/* Keeps what the next pass waits for. */
+static bool find_ends(struct joined *j, size_t base, const struct tsr_graph *from) {
+  size_t *ends = tsr_arena_array(j->g->arena, from->n_ops + 1, sizeof *ends), n = 0;
+  bool *waited = tsr_mem_array(from->n_ops + 1, sizeof *waited);
+  bool ok = ends && waited;
+  for (size_t i = 0; ok && i < from->n_ops; i++)
+    for (size_t k = 0; k < from->ops[i].n_after; k++) waited[from->ops[i].after[k]] = true;
+  for (size_t i = 0; ok && i < from->n_ops; i++)
+    if (!waited[i]) ends[n++] = base + i;
+  tsr_mem_free(waited);
+  j->ends = ends;
+  j->n_ends = n;
+  return ok;
+}
+
 /* The operators of `from` behind those that are there; its net is taken over. */
 static enum tsr_status append(struct joined *j, struct tsr_graph *from, struct tsr_err *err) {
   size_t base = j->g->n_ops;
   if (!reserve(j, base + from->n_ops)) return tsr_err_nomem(err);
   for (size_t i = 0; i < from->n_ops; i++)
     if (copy_op(j, from, i, base)) return tsr_err_nomem(err);
+  if (!find_ends(j, base, from)) return tsr_err_nomem(err);
   j->g->ops = j->ops;
   j->g->bindings = j->bindings;
   j->g->n_ops = base + from->n_ops;

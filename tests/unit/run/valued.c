@@ -82,7 +82,7 @@ static enum tsr_status run(struct recorder *r, uint64_t seed, size_t n, struct t
   const struct tsr_job_hooks hooks = {.arg = r, .begin = on_begin, .end = on_end};
   enum tsr_status st = tsr_values_create(p->machine, &values, err);
   r->values = values;
-  if (!st) st = tsri_full_create(p, values, seed, &r->full, err);
+  if (!st) st = tsri_full_create(p, values, NULL, seed, &r->full, err);
   const struct tsr_engine_options o = {.values = values};
   if (!st) st = tsr_engine_create(p->machine, &o, &e, err);
   if (!st) st = tsr_engine_run(e, jobs, n, &hooks, err);
