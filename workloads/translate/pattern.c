@@ -1,4 +1,4 @@
-/* Operators of the machine that models spell out in nodes: silu, gelu by erf, layer
+/* Operators of the machine that models spell out in nodes: silu, hardswish, gelu by erf, layer
  * normalisation and its kin without a mean.
  *
  * A pattern is found from its last node back.  The nodes between are left out where nothing
@@ -54,6 +54,57 @@ static bool silu(struct search *s, const struct tsr_net_node *n, struct tsri_tr_
     const struct tsr_net_node *gate = made_by(s, n->in[i], TSR_NET_SIGMOID, 1);
     if (!gate || gate->in[0] != n->in[1 - i]) continue;
     *w = (struct tsri_tr_whole){.kind = TSR_OP_SILU, .x = gate->in[0]};
+    return true;
+  }
+  return false;
+}
+
+/* ---- x * min(max(x + 3, 0), 6) / 6 ---- */
+
+/* A bound of a Clip: input i, or before opset 11 an attribute. */
+static bool is_bound(const struct search *s, const struct tsr_net_node *n, size_t i,
+                     const char *name, double v) {
+  double far = 2 * v + 1, got = tsr_net_attr_float(n, name, far);
+  return tsri_tr_in(n, i) == SIZE_MAX ? fabs(got - v) <= 0 : is_number(s, n->in[i], v);
+}
+
+/* What v is the part of between 0 and 6, 3 added; SIZE_MAX. */
+static size_t clipped_of(struct search *s, size_t v) {
+  const struct tsr_net_node *clip = made_by(s, v, TSR_NET_CLIP, 1);
+  if (!clip || !is_bound(s, clip, 1, "min", 0) || !is_bound(s, clip, 2, "max", 6))
+    return SIZE_MAX;
+  const struct tsr_net_node *sum = made_by(s, clip->in[0], TSR_NET_ADD, 1);
+  if (!sum) return SIZE_MAX;
+  if (is_number(s, sum->in[1], 3)) return sum->in[0];
+  return is_number(s, sum->in[0], 3) ? sum->in[1] : SIZE_MAX;
+}
+
+/* What is divided by 6 in this node; SIZE_MAX. */
+static size_t sixth(const struct search *s, const struct tsr_net_node *n) {
+  if (n && n->op == TSR_NET_DIV) return is_number(s, n->in[1], 6) ? n->in[0] : SIZE_MAX;
+  if (!n || n->op != TSR_NET_MUL) return SIZE_MAX;
+  if (is_number(s, n->in[1], 1.0 / 6)) return n->in[0];
+  return is_number(s, n->in[0], 1.0 / 6) ? n->in[1] : SIZE_MAX;
+}
+
+/* The node that makes v is Div or Mul, and read once. */
+static const struct tsr_net_node *scaling(struct search *s, size_t v) {
+  const struct tsr_net_node *n = made_by(s, v, TSR_NET_DIV, 1);
+  return n ? n : made_by(s, v, TSR_NET_MUL, 1);
+}
+
+static bool hardswish(struct search *s, const struct tsr_net_node *n, struct tsri_tr_whole *w) {
+  s->n = 0;
+  size_t of = sixth(s, n);
+  const struct tsr_net_node *mul = of == SIZE_MAX ? n : made_by(s, of, TSR_NET_MUL, 1);
+  if (!mul || mul->op != TSR_NET_MUL) return false;
+  size_t mark = s->n;
+  for (unsigned i = 0; i < 2; i++) {
+    s->n = mark;
+    size_t gate = of == SIZE_MAX ? sixth(s, scaling(s, mul->in[i])) : mul->in[i];
+    size_t x = gate == SIZE_MAX ? SIZE_MAX : clipped_of(s, gate);
+    if (x == SIZE_MAX || x != mul->in[1 - i]) continue;
+    *w = (struct tsri_tr_whole){.kind = TSR_OP_HARDSWISH, .x = x};
     return true;
   }
   return false;
@@ -221,7 +272,7 @@ static bool rms_norm(struct search *s, const struct tsr_net_node *n, struct tsri
 /* ---- all ---- */
 
 typedef bool match_fn(struct search *s, const struct tsr_net_node *n, struct tsri_tr_whole *w);
-static match_fn *const patterns[] = {silu, gelu, layer_norm, rms_norm};
+static match_fn *const patterns[] = {silu, hardswish, gelu, layer_norm, rms_norm};
 
 static void match_node(struct search *s, size_t i, struct tsri_tr_whole *wholes) {
   const struct tsr_net_node *n = &s->t->net->nodes[i];

@@ -20,6 +20,8 @@
   "y = MatMul(p,vh); t = Transpose(y) perm=[1,0,2]; so := i64[2] : 5 12; o = Reshape(t,so); " \
   "wo := f32[12,7]; e = MatMul(o,wo)"
 
+#define HARD "x = f32[3,5] -5~5; t := f32[] : 3; l := f32[] : 0; h := f32[] : 6; a = Add(x,t); "
+
 #define RMS(square)                                                           \
   "x = f32[2,4,5]; z = Neg(x); a := i64[1] : -1; p := f32[] : 2; q = " square \
   "; v = ReduceMean(q,a); eps := f32[] : 0.01; s = Add(v,eps); r = Sqrt(s); "
@@ -134,6 +136,23 @@ static const struct net_case cases[] = {
     {.text = RMS("Pow(x,p)") "i = Reciprocal(r); n = Mul(x,i); g := f32[5]; y = Mul(g,n); "
                              "u = Neg(r)"},
     {.text = RMS("Pow(z,p)") "n = Div(x,r); g := f32[5]; y = Mul(n,g)"},
+
+    /* hardswish */
+    {.text = HARD "c = Clip(a,l,h); m = Mul(x,c); y = Div(m,h)", .ops = "hardswish"},
+    {.text = HARD "c = Clip(a,l,h); m = Mul(c,x); f := f32[1] : 0.16666666666666666; "
+                  "y = Mul(f,m)",
+     .ops = "hardswish"},
+    {.text = HARD "c = Clip(a,l,h); d = Div(c,h); y = Mul(d,x)", .ops = "hardswish"},
+    {.text = "x = f32[3,5] -5~5; t := f32[] : 3; h := f32[] : 6; a = Add(t,x); "
+             "c = Clip(a) min=0.0 max=6.0; m = Mul(x,c); y = Div(m,h)",
+     .opset = 6,
+     .ops = "hardswish"},
+    {.text = HARD "c = Clip(a,l,t); m = Mul(x,c); y = Div(m,h)"},
+    {.text = HARD "c = Clip(a,_,h); m = Mul(x,c); y = Div(m,h)"},
+    {.text = HARD "c = Clip(a,l,h); m = Mul(x,c); y = Div(m,t)"},
+    {.text = HARD "c = Clip(a,l,h); m = Mul(a,c); y = Div(m,h)"},
+    {.text = HARD "c = Clip(a,l,h); m = Mul(x,c); y = Div(h,m)"},
+    {.text = HARD "c = Clip(a,l,h); m = Mul(x,c); y = Div(m,h); z = Neg(c)"},
 
     /* side by side */
     {.text = "a = f32[1,3]; b = f32[1,4]; y = Concat(a,b) axis=1", .ops = "concat"},
