@@ -262,8 +262,9 @@ static enum tsr_status quality_text(struct tsr_store *s, uint64_t run, struct ts
   struct tsr_query *q;
   enum tsr_status st = tsr_store_query(
       s,
-      "SELECT metric, tensor, value, n, limit_value, met FROM v_quality WHERE run = ?1 "
-      "ORDER BY seq",
+      "SELECT metric, tensor, value, n, limit_value, met FROM v_quality q WHERE run = ?1 AND "
+      "(tensor IS NULL OR met IS NOT NULL OR tensor = (SELECT tensor FROM v_quality WHERE run = "
+      "?1 AND metric = 'max_abs_err' ORDER BY seq LIMIT 1)) ORDER BY seq",
       &q, err);
   if (st) return st;
   tsr_query_bind_u64(q, 1, run);
