@@ -67,7 +67,7 @@ static void the_keys_are_those_of_the_reference_in_its_order(void **state) {
   (void)state;
   json_t *j = run_json();
   const json_t *layers = json_object_get(j, "layers"), *l0 = json_array_get(layers, 0);
-  assert_keys(j, "run_id name arch workload policy model status totals layers");
+  assert_keys(j, "run_id name arch workload policy model status totals layers quality");
   assert_keys(json_object_get(j, "totals"),
               "cycles time_s overlap_cycles macs executed_macs utilization tensor_active "
               "dram_read_bytes dram_write_bytes sram_read_bytes sram_write_bytes energy_pj "

@@ -71,7 +71,7 @@ static const struct {
      2,
      {"from cycle", "% of peak", "8.00 KiB"}},
     {"quality", "metric,tensor,value,n,limit_value,met", 2, {"top1", "0.875", "expect_ulp", "no"}},
-    {"steps", "step,name,tensor,opportunities,overflow,underflow", 0, {"overflow"}},
+    {"steps", "step,name,tensor,opportunities,overflow,underflow", 4, {"overflow", "elements"}},
     {"contention", "tenant,workload,first_core,cores,alone_run,", 0, {"slower x"}},
     {"kernels",
      "index,name,op,chosen,requested,reason,fallback,",
