@@ -437,15 +437,22 @@ bool tsri_hand_last(const struct tsri_hand *h, size_t layer, size_t *graph, size
   return true;
 }
 
-void tsri_hand_end(struct tsri_hand *h, size_t layer) {
-  struct holder *x = holder_of(h, layer);
-  if (!x || --x->layers) return;
+static void free_values(struct holder *x, bool all) {
   for (size_t i = 0; i < x->net->n_values; i++) {
-    if (x->wanted[i]) continue;
+    if (x->wanted[i] && !all) continue;
     tsr_array_destroy(x->value[i]);
     tsr_array_destroy(x->ref[i]);
     x->value[i] = x->ref[i] = NULL;
   }
+}
+
+void tsri_hand_end(struct tsri_hand *h, size_t layer) {
+  struct holder *x = holder_of(h, layer);
+  if (x && !--x->layers) free_values(x, false);
+}
+
+void tsri_hand_release(struct tsri_hand *h, size_t graph, size_t net) {
+  free_values(holder_at(h, graph, net), true);
 }
 
 const struct tsr_array *tsri_hand_value(const struct tsri_hand *h, size_t graph, size_t net,

@@ -73,6 +73,9 @@ bool tsri_hand_last(const struct tsri_hand *h, size_t layer, size_t *graph, size
  * freed. */
 void tsri_hand_end(struct tsri_hand *h, size_t layer);
 
+/* Frees all values of a net that is done, wanted ones too. */
+void tsri_hand_release(struct tsri_hand *h, size_t graph, size_t net);
+
 /* A value that is wanted after its net is done. */
 void tsri_hand_want(struct tsri_hand *h, size_t graph, size_t net, size_t value);
 /* A value of a net by number, as the machine left it, and as the reference has it; NULL: not

@@ -296,12 +296,21 @@ static enum tsr_status add(struct pass *x, size_t i) {
   return TSR_OK;
 }
 
+const char *tsri_scaling_wide(const struct tsr_machine *m) {
+  const struct tsr_format *out = tsr_format_find(m->format_out);
+  bool narrow = is_narrow(m->format_out) || (out && out->is_int);
+  return narrow ? "fp16" : m->format_out;
+}
+
 enum tsr_status tsri_scaling_insert(struct tsr_run_plan *p, struct tsr_graph *g,
                                     struct tsr_err *err) {
   const struct tsr_machine *m = p->machine;
-  const struct tsr_format *out = tsr_format_find(m->format_out);
-  struct pass x = {.p = p, .g = g, .err = err, .a = m->format_a, .b = m->format_b};
-  x.wide = out && (out->is_int || out->bits <= 8) ? "fp16" : m->format_out;
+  struct pass x = {.p = p,
+                   .g = g,
+                   .err = err,
+                   .wide = tsri_scaling_wide(m),
+                   .a = m->format_a,
+                   .b = m->format_b};
   x.at = tsr_mem_array(g->n_ops + 1, sizeof *x.at);
   enum tsr_status st = x.at ? TSR_OK : tsr_err_nomem(err);
   for (size_t i = 0; !st && i < g->n_ops; i++) st = add(&x, i);

@@ -33,6 +33,8 @@ struct tsri_scaled {
   struct tsr_array *out_scale;   /* [groups][n] */
 };
 
+/* The format in which values of models travel on a machine. */
+const char *tsri_scaling_wide(const struct tsr_machine *m);
 /* Inserts the conversions of a graph and settles the formats that its operators leave open. */
 enum tsr_status tsri_scaling_insert(struct tsr_run_plan *p, struct tsr_graph *g,
                                     struct tsr_err *err);
