@@ -31,7 +31,7 @@ clean() {
   put models/tile/tile.h "/* A tile. */\n#include \"models/model.h\"\n"
   put kernels/ref/ref.h "// The oracle.\n#include \"models/arith/format.h\"\n"
   put sim/store/store.c "#include <sqlite3.h>\n/* printf(x) and strcpy(y) in prose */\nconst char *t = \"exit(1) /* \\\\\" strcpy(\";\nint f(struct s *x) { return x->free(x); }\n"
-  put sim/cmd/main.c "#include \"sim/store/store.h\"\n#include <jansson.h>\nint main(int argc, char **argv) { printf(argv[0]); exit(argc); }\n"
+  put sim/cmd/main.c "#include \"sim/store/store.h\"\nint main(int argc, char **argv) { printf(argv[0]); exit(argc); }\n"
   put sim/store/store.h "/* The store. */\n"
   put tests/unit/tile/test_tile.c "#include \"models/tile/tile_int.h\"\n#include <sqlite3.h>\nvoid f(void) { printf(\"%s\", \"x\"); }\n"
   put README.md "[the store](sim/store/README.md) [out](https://example.org/x)\n"
@@ -90,7 +90,7 @@ plant headers "SQLite outside the store" analysis/query/a.c '#include <sqlite3.h
   'analysis/query/a.c:1: error: <sqlite3.h> belongs to sim/store'
 plant headers "SystemC outside its folder" models/tile/a.cpp '#include <systemc>\n' 'belongs to sim/systemc'
 plant headers "libyaml outside its folder" sim/cmd/a.c '#include "yaml.h"\n' 'belongs to sim/config'
-plant headers "JSON outside its folders" sim/store/a.c '#include <jansson.h>\n' 'belongs to analysis/query'
+plant headers "JSON outside its folders" sim/store/a.c '#include <jansson.h>\n' 'belongs to workloads/exchange'
 plant headers "argp outside the commands" isa/a.c '#include <argp.h>\n' 'belongs to sim/cmd'
 plant banned "strcpy" isa/a.c '\nint f(void) { strcpy (a, b); }\n' 'isa/a.c:2: error: `strcpy` is banned'
 plant banned "a call after a comment" isa/a.c '/* x\n */ exit(1); // y\n' 'isa/a.c:2: error: `exit`'
