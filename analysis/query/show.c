@@ -162,7 +162,8 @@ static const struct table tables[] = {
      "what the network's results are worth, over n samples, tokens or elements",
      "the run handed no values from operator to operator (--numerics full of a model)",
      true,
-     "SELECT metric, tensor, value, n, limit_value, CASE met WHEN 1 THEN 'yes' WHEN 0 THEN 'no' "
+     "SELECT metric, tensor, value, n, limit_value, CASE met WHEN 1 THEN 'yes' WHEN 0 THEN "
+     "'no' "
      "END FROM v_quality WHERE run = ?1 ORDER BY seq",
      "SELECT metric, tensor, value, n, limit_value, met FROM v_quality WHERE run = ?1 "
      "ORDER BY seq",

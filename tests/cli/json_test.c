@@ -12,8 +12,9 @@
 
 #include "tests/cli/tool.h"
 
-static const char *const head_keys[] = {"run_id", "name",   "arch",   "workload", "policy",
-                                        "model",  "status", "totals", "layers", "quality", NULL};
+static const char *const head_keys[] = {"run_id", "name",    "arch",   "workload",
+                                        "policy", "model",   "status", "totals",
+                                        "layers", "quality", NULL};
 static const char *const totals_keys[] = {"cycles",
                                           "time_s",
                                           "overlap_cycles",
