@@ -169,7 +169,7 @@ static enum tsr_status depth_of(const struct tsri_infer *c, uint64_t *out) {
 
 enum tsr_status tsri_infer_one_hot(struct tsri_infer *c) {
   const struct tsr_net_value *index = c->in[0];
-  uint64_t depth, dim[TSR_RANK_MAX + 1], n;
+  uint64_t depth = 0, dim[TSR_RANK_MAX + 1], n;
   unsigned axis, rank = 0;
   enum tsr_status s = tsri_want_number(c, 0);
   if (!s) s = depth_of(c, &depth);
@@ -188,7 +188,7 @@ enum tsr_status tsri_infer_one_hot(struct tsri_infer *c) {
 enum tsr_status tsri_eval_one_hot(struct tsri_eval *c) {
   const struct tsr_array *index = c->in[0], *values = c->in[2];
   struct tsr_array *y = c->out[0];
-  uint64_t depth;
+  uint64_t depth = 0;
   unsigned axis;
   enum tsr_status s = depth_of(c->shape, &depth);
   if (!s) s = tsri_axis(c->shape, "axis", -1, index->rank + 1, &axis);

@@ -113,7 +113,7 @@ enum tsr_status tsri_ints(const struct tsri_infer *c, const char *name, size_t i
     *given = true;
     return TSR_OK;
   }
-  const struct tsr_array *v;
+  const struct tsr_array *v = NULL;
   if (i == SIZE_MAX || !tsri_in(c, i)) return TSR_OK;
   enum tsr_status s = tsri_constant(c, i, name, &v);
   if (s) return s;

@@ -60,7 +60,7 @@ static enum tsr_status read_tables(struct tsr_arena *a, struct tsri_spec *s,
                       "'%s'; expected 'rows' beside a number of tables, and only there",
                       one ? "tables" : "rows");
   if (!one) return read_list(a, s, &tables_rule, &s->tables, err);
-  uint64_t count;
+  uint64_t count = 0;
   enum tsr_status st = number(&tables_rule, n, LIST_MOST, &count, err);
   if (st) return st;
   s->tables.n = (size_t)count;

@@ -213,16 +213,17 @@ struct order {
 };
 
 static struct order order_of(const struct tsri_tr_shape *s, const unsigned *perm) {
-  unsigned kept[TSR_RANK_MAX], n = 0; /* perm without dimensions of 1 */
+  unsigned kept[TSR_RANK_MAX] = {0}, n = 0; /* perm without dimensions of 1 */
   for (unsigned e = 0; e < s->rank; e++)
     if (s->dim[perm[e]] != 1) kept[n++] = perm[e];
   struct order o = {0};
-  unsigned first[TSR_RANK_MAX]; /* source dimension that a merged one starts with */
+  unsigned first[TSR_RANK_MAX] = {0}; /* source dimension that a merged one starts with */
   for (unsigned e = 0; e < n; e++) {
     bool next = e > 0;
     if (next) { /* only dimensions of 1 between the two */
       next = kept[e] > kept[e - 1];
-      for (unsigned d = kept[e - 1] + 1; next && d < kept[e]; d++) next = s->dim[d] == 1;
+      for (unsigned d = kept[e - 1] + 1; next && d < kept[e] && d < TSR_RANK_MAX; d++)
+        next = s->dim[d] == 1;
     }
     if (next) {
       o.dim[o.n - 1] *= s->dim[kept[e]];
