@@ -141,15 +141,15 @@ static enum tsr_status split_text(struct tsr_store *s, uint64_t run, uint64_t co
   return st;
 }
 
-/* Inferences per second; a large rate with a prefix that stands apart. */
-static void rate_text(double per_s, struct tsr_str *out) {
+/* So many a second; a large rate with a prefix that stands apart. */
+static void rate_text(double per_s, const char *of, struct tsr_str *out) {
   char buf[TSR_QUERY_AMOUNT_MAX];
   tsr_str_add(out, ", ");
   if (per_s >= 1e-3 && per_s < 99999.5)
     tsr_str_addf(out, "%.4g", per_s);
   else
     tsr_str_add(out, tsr_query_amount(buf, per_s, 4, ""));
-  tsr_str_add(out, " inferences/s\n");
+  tsr_str_addf(out, " %s\n", of);
 }
 
 /* The totals as lines: name, value, unit. */
@@ -163,7 +163,7 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
       "(SELECT sum(compute_cycles) FROM v_layers l WHERE l.run = r.run), "
       "(SELECT sum(stall_cycles) FROM v_layers l WHERE l.run = r.run), "
       "(SELECT text FROM v_inputs i WHERE i.run = r.run AND role = 'changes'), "
-      "overlap_cycles, fast_forwarded, dma_bytes FROM v_runs r WHERE run = ?1",
+      "overlap_cycles, fast_forwarded, dma_bytes, tokens_per_s FROM v_runs r WHERE run = ?1",
       &q, err);
   if (st) return st;
   tsr_query_bind_u64(q, 1, run);
@@ -176,10 +176,12 @@ static enum tsr_status totals_text(struct tsr_store *s, uint64_t run, struct tsr
                  tsr_query_text(q, 10), changed ? " with " : "",
                  changed ? tsr_query_text(q, 14) : "", tsr_query_u64(q, 0),
                  tsr_query_amount(amount[0], tsr_query_double(q, 1), 4, "s"));
-    if (tsr_query_is_null(q, 7))
+    if (!tsr_query_is_null(q, 18)) /* of a text or a decode loop */
+      rate_text(tsr_query_double(q, 18), "tokens/s", out);
+    else if (tsr_query_is_null(q, 7))
       tsr_str_add(out, "\n"); /* a program alone infers nothing */
     else
-      rate_text(tsr_query_double(q, 7), out);
+      rate_text(tsr_query_double(q, 7), "inferences/s", out);
     tsr_str_addf(out, "%" PRIu64 " compute", tsr_query_u64(q, 12));
     st = split_text(s, run, tsr_query_u64(q, 12), out, err);
     tsr_str_addf(out, "; %" PRIu64 " stalled", tsr_query_u64(q, 13));
@@ -263,7 +265,8 @@ static enum tsr_status quality_text(struct tsr_store *s, uint64_t run, struct ts
   enum tsr_status st = tsr_store_query(
       s,
       "SELECT metric, tensor, value, n, limit_value, met FROM v_quality q WHERE run = ?1 AND "
-      "(tensor IS NULL OR met IS NOT NULL OR tensor = (SELECT tensor FROM v_quality WHERE run = "
+      "(tensor IS NULL OR met IS NOT NULL OR tensor = (SELECT tensor FROM v_quality WHERE run "
+      "= "
       "?1 AND metric = 'max_abs_err' ORDER BY seq LIMIT 1)) ORDER BY seq",
       &q, err);
   if (st) return st;

@@ -20,6 +20,7 @@ struct scores {
   uint64_t followed; /* tokens whose follower is known */
 };
 struct error {
+  size_t graph; /* the workload */
   const char *name;
   double d2, s2, max_abs;
   uint64_t n;
@@ -194,13 +195,21 @@ static void reshape(const struct tsr_net_value *v, struct tsr_array *a) {
   memcpy(a->dim, v->dim, sizeof a->dim);
 }
 
+/* Inputs of later passes of a decode loop that the pass before decides. */
+static bool goes_on(const struct tsri_feed *f, size_t graph, size_t net, size_t value) {
+  const struct tsri_steps *s = f->plan->tenants[graph].steps;
+  const struct tsr_net *x = graph_of(f, graph)->nets[net];
+  if (!s || s->kind != TSRI_STEPS_DECODE || !net) return false;
+  return !strcmp(x->values[value].name, s->input) || tsri_steps_cache(x, value) != SIZE_MAX;
+}
+
 static enum tsr_status give_files(struct tsri_feed *f, size_t graph, size_t net,
                                   struct tsr_err *err) {
   const struct tsr_net *x = graph_of(f, graph)->nets[net];
   for (size_t i = 0; i < f->plan->n_given; i++) {
     size_t v = tsr_net_find(x, f->plan->given[i].name);
     struct tsr_array *a;
-    if (v == SIZE_MAX || !x->values[v].is_input) continue;
+    if (v == SIZE_MAX || !x->values[v].is_input || goes_on(f, graph, net, v)) continue;
     enum tsr_status st = tsri_feed_copy(f->plan->given[i].array, &a, err);
     if (!st && !x->n_nodes) reshape(&x->values[v], a); /* an operand as it lies */
     if (!st) st = tsri_hand_give(f->h, graph, net, v, a, err);
@@ -328,12 +337,13 @@ enum tsr_status tsri_feed_begin(struct tsri_feed *f, size_t graph, size_t net,
 
 /* ---- what comes out ---- */
 
-static struct error *error_of(struct tsri_feed *f, const char *name) {
+/* Outputs of several models are told apart. */
+static struct error *error_of(struct tsri_feed *f, size_t graph, const char *name) {
   for (size_t i = 0; i < f->n_errors; i++)
-    if (!strcmp(f->errors[i].name, name)) return &f->errors[i];
+    if (f->errors[i].graph == graph && !strcmp(f->errors[i].name, name)) return &f->errors[i];
   if (!tsr_mem_grow((void **)&f->errors, &f->cap_errors, f->n_errors + 1, sizeof *f->errors))
     return NULL;
-  f->errors[f->n_errors] = (struct error){.name = name};
+  f->errors[f->n_errors] = (struct error){.graph = graph, .name = name};
   return &f->errors[f->n_errors++];
 }
 
@@ -344,7 +354,7 @@ static enum tsr_status against_reference(struct tsri_feed *f, size_t graph, size
     const struct tsr_array *got = tsri_hand_value(f->h, graph, net, x->outputs[o]);
     const struct tsr_array *ref = tsri_hand_reference(f->h, graph, net, x->outputs[o]);
     if (!got || !ref || got->n != ref->n) continue;
-    struct error *e = error_of(f, x->values[x->outputs[o]].name);
+    struct error *e = error_of(f, graph, x->values[x->outputs[o]].name);
     if (!e) return tsr_err_nomem(err);
     for (uint64_t i = 0; i < got->n; i++) {
       double s = tsr_array_get(ref, i), d = tsr_array_get(got, i) - s;
@@ -470,16 +480,27 @@ static enum tsr_status hand_out(struct tsri_feed *f, size_t graph, size_t net) {
   return st;
 }
 
+/* F.npy of the first pass, F.1.npy, F.2.npy, … of those behind it. */
+static enum tsr_status dump_pass(const char *path, size_t net, const struct tsr_array *a,
+                                 struct tsr_err *err) {
+  if (!net) return tsr_npy_write(path, a, err);
+  size_t n = strlen(path) - (tsr_str_ends(path, ".npy") ? 4 : 0);
+  char *name = tsr_mem_printf("%.*s.%zu.npy", (int)n, path, net);
+  enum tsr_status st = name ? tsr_npy_write(name, a, err) : tsr_err_nomem(err);
+  tsr_mem_free(name);
+  return st;
+}
+
 static enum tsr_status dump(struct tsri_feed *f, size_t graph, size_t net,
                             struct tsr_err *err) {
   const struct tsr_net *x = graph_of(f, graph)->nets[net];
   for (size_t i = 0; i < f->o->n_dumps; i++) {
     size_t v = tsr_net_find(x, f->o->dumps[i].name);
     const struct tsr_array *got = v == SIZE_MAX ? NULL : tsri_hand_value(f->h, graph, net, v);
-    if (!got || f->dumped[i]) continue;
-    struct tsr_array shown = *got; /* under its own dimensions */
+    if (!got || (f->dumped[i] && !net)) continue; /* the first workload that has it */
+    struct tsr_array shown = *got;                /* under its own dimensions */
     if (x->values[v].shaped) reshape(&x->values[v], &shown);
-    enum tsr_status st = tsr_npy_write(f->o->dumps[i].path, &shown, err);
+    enum tsr_status st = dump_pass(f->o->dumps[i].path, net, &shown, err);
     if (st) return st;
     f->dumped[i] = true;
   }
@@ -553,8 +574,12 @@ enum tsr_status tsri_feed_finish(struct tsri_feed *f, struct tsr_arena *arena,
   add_scores(f, &t);
   for (size_t i = 0; i < f->n_errors; i++) {
     const struct error *e = &f->errors[i];
-    if (e->s2 > 0) add(&t, "norm_err", e->name, sqrt(e->d2 / e->s2), e->n);
-    add(&t, "max_abs_err", e->name, e->max_abs, e->n);
+    const char *name = e->name;
+    if (f->plan->n_tenants > 1)
+      name = tsr_arena_printf(arena, "%s of %s", e->name, graph_of(f, e->graph)->name);
+    if (!name) return tsr_err_nomem(err);
+    if (e->s2 > 0) add(&t, "norm_err", name, sqrt(e->d2 / e->s2), e->n);
+    add(&t, "max_abs_err", name, e->max_abs, e->n);
   }
   for (size_t i = 0; i < f->o->n_expects; i++) {
     const struct expected *x = &f->expected[i];

@@ -136,14 +136,24 @@ static enum tsr_status check_shape(const struct tsr_net_value *v, const struct t
 /* An array of a value's own kind with the values of another. */
 static enum tsr_status copy_as(const struct tsr_net_value *v, const struct tsr_array *from,
                                struct tsr_array **out, struct tsr_err *err) {
-  struct tsr_array *a;
+  struct tsr_array *a = NULL;
   enum tsr_status st = tsr_array_create(NULL, v->type, v->rank, v->dim, &a, err);
-  if (st) return st;
-  for (uint64_t i = 0; i < a->n; i++)
+  for (uint64_t i = 0; !st && i < a->n; i++) {
+    double x = tsr_array_get(from, i);
     if (a->i && from->i)
       a->i[i] = from->i[i];
     else
-      tsr_array_set(a, i, tsr_array_get(from, i));
+      tsr_array_set(a, i, x);
+    if (a->i && from->f && (double)a->i[i] != x)
+      st = tsr_err_set(err, TSR_INPUT,
+                       "input '%s' is of %s; expected whole numbers within it, got %g at "
+                       "element %llu",
+                       v->name, tsr_dtype_name(v->type), x, (unsigned long long)i);
+  }
+  if (st) {
+    if (a) tsr_array_destroy(a);
+    return st;
+  }
   *out = a;
   return TSR_OK;
 }

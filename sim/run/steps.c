@@ -270,7 +270,11 @@ static enum tsr_status plan_images(struct reading *r) {
 static enum tsr_status plan_text(struct reading *r) {
   struct tsri_steps *s = r->s;
   s->tokens = settle(&r->dims, r->main, 1, TOKENS);
-  if (r->cache) settle(&r->dims, r->cache, cache_axis(r->cache, r->main), 0);
+  if (r->cache && settle(&r->dims, r->cache, cache_axis(r->cache, r->main), 0))
+    return tsr_err_set(r->err, TSR_INPUT,
+                       "a text begins with an empty cache; expected 0 for dimension %u of "
+                       "'%s'",
+                       cache_axis(r->cache, r->main), r->cache->name);
   uint64_t windows = s->tokens ? tsr_dataset_count(s->data) / s->tokens : 0;
   uint64_t many = settle(&r->dims, r->main, 0, tsr_min_u64(windows, SEQUENCES));
   return plan_passes(r, windows, many);

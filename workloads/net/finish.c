@@ -69,11 +69,11 @@ static void each_open(struct tsr_net *net, open_fn *fn, void *arg) {
 }
 
 struct binding {
-  const struct tsr_net *net;
+  struct tsr_net *net;
   const struct tsr_net_options *o;
   const char *name; /* looked for */
   bool found;
-  struct tsr_str open; /* 'a', 'b' */
+  struct tsr_str open, told; /* 'a', 'b' */
   struct tsr_err *err;
   enum tsr_status s;
 };
@@ -95,12 +95,17 @@ static void bind(void *arg, struct tsr_net_value *v, unsigned d) {
   struct binding *b = arg;
   const struct tsr_net_dim *g = given(b->o, v->dim_name[d]);
   if (g) {
+    if (d == 0 && v == &b->net->values[b->net->inputs[0]] && g->value) b->net->batch = g->value;
     v->dim[d] = g->value;
     v->dim_name[d] = NULL;
     return;
   }
+  char quoted[160];
+  snprintf(quoted, sizeof quoted, "'%.150s'", v->dim_name[d]);
+  if (b->told.p && strstr(b->told.p, quoted)) return; /* each name once */
+  tsr_str_add(&b->told, quoted);
   b->s = tsr_err_set(b->err, TSR_USAGE,
-                     "%s: dimension '%s' of input '%s' is open; give it as --dim %s=N",
+                     "%s: dimension '%s' of input '%s' is open; give it as in --dim %s=8",
                      b->net->path, v->dim_name[d], v->name, v->dim_name[d]);
 }
 
@@ -125,10 +130,13 @@ static enum tsr_status check_dims(struct tsr_net *net, struct binding *b) {
 
 static enum tsr_status bind_dims(struct tsr_net *net, const struct tsr_net_options *o,
                                  struct tsr_err *err) {
-  struct binding b = {.net = net, .o = o, .open = TSR_STR_INIT, .err = err};
+  struct binding b = {
+      .net = net, .o = o, .open = TSR_STR_INIT, .told = TSR_STR_INIT, .err = err};
+  net->batch = 1;
   b.s = check_dims(net, &b);
   if (!b.s) each_open(net, bind, &b);
   tsr_str_fini(&b.open);
+  tsr_str_fini(&b.told);
   enum tsr_status s = b.s;
   for (size_t k = 0; !s && k < net->n_inputs; k++) {
     const struct tsr_net_value *v = &net->values[net->inputs[k]];

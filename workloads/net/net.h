@@ -85,6 +85,7 @@ struct tsr_net {
   struct tsr_arena *arena;
   const char *name, *path; /* path: for messages */
   int opset;
+  uint64_t batch; /* dimension 0 of the first input where it is open and was given, else 1 */
   size_t n_values, n_nodes, n_inputs, n_outputs;
   struct tsr_net_value *values;
   struct tsr_net_node *nodes; /* after tsr_net_finish: in an order that runs */

@@ -163,13 +163,12 @@ static char *manifest(const struct tsr_net *net) {
   return tsr_str_take(&s);
 }
 
-static uint64_t inferences(const struct tsr_net *net) {
-  if (net->n_inputs == 0) return 1;
-  const struct tsr_net_value *v = &net->values[net->inputs[0]];
-  return v->rank >= 2 && v->dim[0] ? v->dim[0] : 1;
-}
-
 static enum tsr_status finish(struct tsri_tr *t, struct writers *w, struct tsr_graph **out) {
+  if (!t->n)
+    return tsr_err_set(t->err, TSR_INPUT,
+                       "model '%s' has nothing to compute: its outputs hold no elements, or "
+                       "nothing that runs leads to them",
+                       t->net->name);
   size_t entries = t->n ? RESULTS * t->n : 1;
   w->last = tsr_mem_array(t->net->n_values, sizeof *w->last);
   w->prev = tsr_mem_array(entries, sizeof *w->prev);
@@ -189,7 +188,7 @@ static enum tsr_status finish(struct tsri_tr *t, struct writers *w, struct tsr_g
     return s;
   }
   struct tsr_graph *g = NULL;
-  s = tsr_build_finish(b, inferences(t->net), &g, t->err);
+  s = tsr_build_finish(b, t->net->batch, &g, t->err);
   if (s) return s;
   nets[0] = t->net;
   g->bindings = bindings;

@@ -18,7 +18,7 @@
 #include "workloads/translate/view.h"
 
 /* The operator graph of a finished net.  prefix (NULL: none) stands before every operator's
- * name.  graph->batch is dimension 0 of the first input where that has two or more, else 1. */
+ * name.  graph->batch is the net's. */
 enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct tsr_graph **out,
                               struct tsr_err *err);
 /* The value whose elements these are, in the same order: the value itself, or what it is an

@@ -129,7 +129,11 @@ static void an_index_outside_is_refused(void **state) {
   static const struct {
     uint32_t index;
     enum tsr_status status;
-  } rows[] = {{ROWS - 1, TSR_OK}, {ROWS, TSR_SIM}, {UINT32_MAX, TSR_SIM}};
+  } rows[] = {{ROWS - 1, TSR_OK},
+              {ROWS, TSR_SIM}, /* negative ones count from the end: */
+              {UINT32_MAX, TSR_OK},
+              {UINT32_MAX - ROWS + 1, TSR_OK},
+              {UINT32_MAX - ROWS, TSR_SIM}};
   static const char *const tails[] = {gather, scatter};
   for (size_t i = 0; i < LEN(rows); i++)
     for (size_t t = 0; t < LEN(tails); t++) {

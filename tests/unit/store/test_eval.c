@@ -128,7 +128,7 @@ static void a_store_of_the_first_schema_keeps_its_figures(void **state) {
   static const struct {
     const char *sql;
     long long v;
-  } rows[] = {{"PRAGMA user_version", 5},
+  } rows[] = {{"PRAGMA user_version", 6},
               {"SELECT max_ulp = 1.25 AND bound IS NULL AND terms IS NULL FROM v_numeric", 1},
               {"SELECT count(*) FROM v_numeric_hist", 0},
               {"SELECT count(*) FROM v_mma_eval", 0},
