@@ -9,21 +9,35 @@
 #include "sim/cmd/run_opts.h"
 #include "sim/engine/machine.h"
 #include "sim/run/run.h"
+#include "workloads/exchange/graph_json.h"
 #include "workloads/spec/spec.h"
 
 struct check_args {
   struct cmd_run_opts common; /* of them what models need */
   char **files;
   int n;
+  bool graph;
+  const char *out;
 };
 
-static const struct argp_option check_options[] = {CMD_MODEL_OPTIONS, {0}};
+enum { OPT_GRAPH = 256 };
+static const struct argp_option check_options[] = {
+    CMD_MODEL_OPTIONS,
+    {"graph", OPT_GRAPH, NULL, 0,
+     "print the operator graph of one workload (a file or a built-in name) as JSON, as it "
+     "reads "
+     "back as a workload (.json)",
+     0},
+    {"output", 'o', "F.json", 0, "write it there", 0},
+    {0}};
 
 static error_t parse_check(int key, char *arg, struct argp_state *state) {
   struct check_args *a = ((struct cmd_input *)state->input)->own;
   switch (key) {
   case CMD_OPT_DIM:
   case CMD_OPT_SKIP: return cmd_run_opts_parse(&a->common, key, arg, state);
+  case OPT_GRAPH: a->graph = true; return 0;
+  case 'o': a->out = arg; return 0;
   case ARGP_KEY_ARGS:
     a->files = state->argv + state->next;
     a->n = state->argc - state->next;
@@ -31,6 +45,8 @@ static error_t parse_check(int key, char *arg, struct argp_state *state) {
     return 0;
   case ARGP_KEY_END:
     if (!a->n) cmd_usage_error(state, "check takes files");
+    if (a->graph && a->n > 1) cmd_usage_error(state, "--graph is of one workload");
+    if (a->out && !a->graph) cmd_usage_error(state, "-o is of --graph; expected it with one");
     return 0;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -106,15 +122,39 @@ static enum tsr_status check_file(const struct check_args *a, const char *path, 
   return TSR_OK;
 }
 
+/* The operators of a workload, for other programs. */
+static enum tsr_status print_graph(struct cmd_ctx *ctx, const struct check_args *a) {
+  const struct tsr_workload_options how = {.dims = a->common.dims,
+                                           .n_dims = a->common.n_dims,
+                                           .skip_unsupported = a->common.skip_unsupported};
+  const char *const inputs[] = {a->files[0]};
+  struct tsr_graph *g = NULL;
+  struct tsr_str text = TSR_STR_INIT;
+  enum tsr_status st = a->out ? cmd_guard_output(ctx, a->out, inputs, 1) : TSR_OK;
+  if (!st) st = tsr_workload_read(a->files[0], &how, &g, &ctx->err);
+  if (!st) st = tsr_graph_json_write(g, &text, &ctx->err);
+  if (!st && text.failed) st = tsr_err_nomem(&ctx->err);
+  if (!st && a->out) st = tsr_io_write(a->out, text.p, text.n, &ctx->err);
+  if (!st && !a->out) st = cmd_print(ctx, text.p);
+  tsr_str_fini(&text);
+  tsr_graph_destroy(g);
+  return st;
+}
+
 CMD(check) {
   static const struct argp argp = {.options = check_options,
                                    .parser = parse_check,
                                    .args_doc = "FILE...",
                                    .doc = "Validates files: architectures (.yaml), programs "
-                                          "(.bin), workloads (.yaml with a line `kind:`, "
-                                          "and anything else)."};
+                                          "(.bin), workloads (.onnx, .json, .yaml with a "
+                                          "line `kind:`, and anything else)."};
   struct check_args a = {0};
   cmd_parse(ctx, &argp, argc, argv, &a);
+  if (a.graph) {
+    enum tsr_status st = print_graph(ctx, &a);
+    cmd_run_opts_fini(&a.common);
+    return st;
+  }
   struct tsr_str out = TSR_STR_INIT;
   enum tsr_status first = TSR_OK;
   if (ctx->json) tsr_str_add(&out, "{\"files\": [");

@@ -7,48 +7,27 @@
 #include "sim/base/str.h"
 #include "sim/cmd/cmd.h"
 #include "sim/cmd/run_opts.h"
-#include "workloads/exchange/graph_json.h"
 
-enum { OPT_LAYER = 256, OPT_GRAPH };
+enum { OPT_LAYER = 256 };
 
 struct lower_args {
   struct cmd_run_opts common;
   const char *layer, *out;
-  bool graph;
 };
 
 static const struct argp_option lower_options[] = {
     CMD_RUN_OPTIONS,
     {"layer", OPT_LAYER, "L", 0, "only this layer: its name or index", 0},
-    {"graph", OPT_GRAPH, NULL, 0,
-     "print the operator graph as JSON instead, as it reads back as a workload (.json)", 0},
-    {"output", 'o', "FILE", 0, "write the binary program of one layer, or the graph", 0},
+    {"output", 'o', "FILE.bin", 0, "write the binary program of one layer", 0},
     {0}};
 
 static error_t parse_lower(int key, char *arg, struct argp_state *state) {
   struct lower_args *a = ((struct cmd_input *)state->input)->own;
   switch (key) {
   case OPT_LAYER: a->layer = arg; return 0;
-  case OPT_GRAPH: a->graph = true; return 0;
   case 'o': a->out = arg; return 0;
   default: return cmd_run_opts_parse(&a->common, key, arg, state);
   }
-}
-
-/* The operators of the only workload. */
-static enum tsr_status print_graph(struct cmd_ctx *ctx, const struct lower_args *a,
-                                   const struct tsr_run_plan *p) {
-  if (a->layer || p->n_tenants != 1)
-    return tsr_err_set(&ctx->err, TSR_USAGE,
-                       "--graph is of one whole workload; expected it without --layer and "
-                       "without others");
-  struct tsr_str text = TSR_STR_INIT;
-  enum tsr_status st = tsr_graph_json_write(p->tenants[0].graph, &text, &ctx->err);
-  if (!st && text.failed) st = tsr_err_nomem(&ctx->err);
-  if (!st && a->out) st = tsr_io_write(a->out, text.p, text.n, &ctx->err);
-  if (!st && !a->out) st = cmd_print(ctx, text.p);
-  tsr_str_fini(&text);
-  return st;
 }
 
 /* The layer by name or index; n_layers: all. */
@@ -132,11 +111,10 @@ static enum tsr_status write_layer(struct cmd_ctx *ctx, const struct tsr_run_pla
 }
 
 CMD(lower) {
-  static const struct argp argp = {.options = lower_options,
-                                   .parser = parse_lower,
-                                   .doc = "Maps and lowers a workload and prints its programs, "
-                                          "one a layer, or its operators as "
-                                          "JSON (--graph)."};
+  static const struct argp argp = {
+      .options = lower_options,
+      .parser = parse_lower,
+      .doc = "Maps and lowers a workload and prints its programs, one a layer."};
   struct lower_args a = {0};
   struct tsr_run_options o = {0};
   struct tsr_run_plan p = {0};
@@ -146,12 +124,6 @@ CMD(lower) {
   const char *const inputs[] = {o.arch, o.workload};
   enum tsr_status st = a.out ? cmd_guard_output(ctx, a.out, inputs, 2) : TSR_OK;
   if (!st) st = tsr_run_plan_make(&o, &p, &ctx->err);
-  if (!st && a.graph) {
-    st = print_graph(ctx, &a, &p);
-    tsr_run_plan_fini(&p);
-    cmd_run_opts_fini(&a.common);
-    return st;
-  }
   if (!st) st = find_layer(&p, a.layer, &only, &ctx->err);
   if (!st && a.out && only == p.n_layers) {
     if (p.n_layers > 1)

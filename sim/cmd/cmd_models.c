@@ -11,6 +11,7 @@
 #include "sim/cmd/cmd.h"
 #include "sim/engine/engine.h"
 #include "workloads/graph.h"
+#include "workloads/net/net.h"
 
 struct presets_args {
   const char *kind;
@@ -88,11 +89,11 @@ CMD(presets) {
 
 /* ---- models ---- */
 
-enum { OPT_ASSUMED = 256, OPT_ISA, OPT_FORMATS, OPT_COMPONENTS };
+enum { OPT_ASSUMED = 256, OPT_ISA, OPT_FORMATS, OPT_COMPONENTS, OPT_OPERATORS };
 struct models_args {
   unsigned what;
 };
-enum { ASSUMED = 1, ISA = 2, FORMATS = 4, COMPONENTS = 8 };
+enum { ASSUMED = 1, ISA = 2, FORMATS = 4, COMPONENTS = 8, OPERATORS = 16 };
 
 static error_t parse_models(int key, char *arg, struct argp_state *state) {
   struct models_args *a = ((struct cmd_input *)state->input)->own;
@@ -101,6 +102,7 @@ static error_t parse_models(int key, char *arg, struct argp_state *state) {
   case OPT_ISA: a->what |= ISA; return 0;
   case OPT_FORMATS: a->what |= FORMATS; return 0;
   case OPT_COMPONENTS: a->what |= COMPONENTS; return 0;
+  case OPT_OPERATORS: a->what |= OPERATORS; return 0;
   case ARGP_KEY_ARG: cmd_usage_error(state, "unexpected argument '%s'", arg); return 0;
   case ARGP_KEY_END:
     if (!a->what) a->what = COMPONENTS | FORMATS;
@@ -119,6 +121,12 @@ static void show_components(struct cmd_ctx *ctx, struct tsr_str *out, bool *firs
   for (int c = 0; c < TSR_CAUSE_COUNT; c++)
     row(ctx, out, first, "cause", tsr_engine_state_name(TSR_STATE_CAUSE0 + c),
         tsr_engine_cause_doc((enum tsr_cause)c));
+}
+
+static void show_operators(struct cmd_ctx *ctx, struct tsr_str *out, bool *first) {
+  for (int op = TSR_NET_UNKNOWN + 1; op < TSR_NET_OP_COUNT_; op++)
+    row(ctx, out, first, "operator", tsr_net_op_name((enum tsr_net_op)op),
+        tsr_net_op_doc((enum tsr_net_op)op));
 }
 
 static void show_formats(struct cmd_ctx *ctx, struct tsr_str *out, bool *first) {
@@ -188,6 +196,7 @@ CMD(models) {
       {"assumed", OPT_ASSUMED, NULL, 0, "numbers without a source", 0},
       {"isa", OPT_ISA, NULL, 0, "the instruction set", 0},
       {"formats", OPT_FORMATS, NULL, 0, "number formats and matrix units", 0},
+      {"operators", OPT_OPERATORS, NULL, 0, "operators of ONNX models that run", 0},
       {"components", OPT_COMPONENTS, NULL, 0, "hardware components, counters, stall causes", 0},
       {0}};
   static const struct argp argp = {
@@ -198,6 +207,7 @@ CMD(models) {
   bool first = true;
   if (ctx->json) tsr_str_add(&out, "{\"models\": [");
   if (a.what & COMPONENTS) show_components(ctx, &out, &first);
+  if (a.what & OPERATORS) show_operators(ctx, &out, &first);
   if (a.what & FORMATS) show_formats(ctx, &out, &first);
   if (a.what & ISA) show_isa(ctx, &out, &first);
   if (a.what & ASSUMED) {

@@ -69,7 +69,7 @@ static void mistakes_are_named(void **state) {
     int rc;
     const char *says;
   } rows[] = {
-      {{FULL}, USAGE, "dimension 'B' of input 'x' is open; give it as --dim B=N"},
+      {{FULL}, USAGE, "dimension 'B' of input 'x' is open; give it as in --dim B=8"},
       {{FULL, "--dim", "B=4", "--dim", "Q=3"}, USAGE, "'Q'"},
       {{FULL, "--dim", "B=4", "--dim", "B=5"}, USAGE, "'B'"},
       {{FULL, "--dim", "B"}, USAGE, "--dim takes NAME=N"},

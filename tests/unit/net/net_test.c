@@ -249,7 +249,7 @@ static void broken_nets_are_refused(void **state) {
     enum tsr_status status;
   } rows[] = {
       {"in x f32[b,3]; node Neg x -> y; out y", NULL,
-       "dimension 'b' of input 'x' is open; give it as --dim b=N", TSR_USAGE},
+       "dimension 'b' of input 'x' is open; give it as in --dim b=8", TSR_USAGE},
       {"in x f32[b,c]; node Neg x -> y; out y", "B",
        "no input has an open dimension 'B'; open are: 'b', 'c'", TSR_USAGE},
       {"in x f32[2]; node Neg x -> y; out y", "b", "open are: none", TSR_USAGE},
