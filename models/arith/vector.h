@@ -15,7 +15,8 @@
  * - Wide: where a format of the job is not contained in fp32, the datapath is fp64.
  * - Integers: where all are integers, operations are exact as long as results stay below
  *   2^53; d wraps or saturates as `round` says.  Products of two wrap exactly too.  div
- *   drops the fraction, INEXACT (SRC:onnx_operators); a divisor of 0 makes div, mod and fmod 0, INVALID.
+ *   drops the fraction, INEXACT (SRC:onnx_operators); a divisor of 0 makes div, mod and fmod 0,
+ * INVALID.
  * - less and the like: 1 or 0; a NaN compares with nothing.  keep: 0 whatever a is, and a NaN
  *   in b is not 0.  mod and fmod: exact but for what the sign of b adds; a 0 of mod has its
  *   sign.  pow: special cases of IEEE 754-2019, 9.2.1.  sign of 0 and NaN: itself.

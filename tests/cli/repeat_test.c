@@ -83,11 +83,12 @@ static void two_runs_store_the_same(void **state) {
     }
     /* No table of results is left out above. */
     assert_int_equal(
-        tool_sql_int(db[0], "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
-                            "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
-                            "'layer_unit', 'segment', 'numeric', 'numeric_hist', 'iota', "
-                            "'mma_eval', 'mma_eval_point', 'mma_eval_hist', "
-                            "'run_tenant', 'run_resource', 'run_counter', 'run_moved', 'run_quality')"),
+        tool_sql_int(
+            db[0], "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+                   "name NOT IN ('run', 'run_input', 'text', 'layer', 'layer_stall', "
+                   "'layer_unit', 'segment', 'numeric', 'numeric_hist', 'iota', "
+                   "'mma_eval', 'mma_eval_point', 'mma_eval_hist', "
+                   "'run_tenant', 'run_resource', 'run_counter', 'run_moved', 'run_quality')"),
         0);
   }
 }
