@@ -355,6 +355,23 @@ static enum tsr_status print_model(struct cmd_ctx *ctx, const struct run_args *a
   return st;
 }
 
+/* A tensor must not be written over what the run reads, or into its store. */
+static enum tsr_status guard_dumps(struct cmd_ctx *ctx, const struct run_args *a) {
+  const struct tsr_run_options *o = &a->o;
+  const char *read[2 * FILES_MAX + 4];
+  size_t n = 0;
+  enum tsr_status st = TSR_OK;
+  read[n++] = ctx->db;
+  read[n++] = o->arch;
+  if (o->workload) read[n++] = o->workload;
+  if (o->dataset) read[n++] = o->dataset;
+  for (size_t i = 0; i < o->n_inputs; i++) read[n++] = o->inputs[i].path;
+  for (size_t i = 0; i < o->n_expects; i++) read[n++] = o->expects[i].path;
+  for (size_t i = 0; !st && i < o->n_dumps; i++)
+    st = cmd_guard_output(ctx, o->dumps[i].path, read, n);
+  return st;
+}
+
 /* Values need a run that has them. */
 static enum tsr_status check_values(const struct run_args *a, struct tsr_err *err) {
   const struct tsr_run_options *o = &a->o;
@@ -402,6 +419,7 @@ CMD(run) {
   uint64_t run = 0;
   enum tsr_status st = check_model(&a, &ctx->err);
   if (!st) st = check_values(&a, &ctx->err);
+  if (!st) st = guard_dumps(ctx, &a);
   if (!st && a.model == MODEL_ANALYTIC) {
     st = print_model(ctx, &a);
     cmd_run_opts_fini(&a.common);

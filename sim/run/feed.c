@@ -357,7 +357,9 @@ static enum tsr_status against_reference(struct tsri_feed *f, size_t graph, size
     struct error *e = error_of(f, graph, x->values[x->outputs[o]].name);
     if (!e) return tsr_err_nomem(err);
     for (uint64_t i = 0; i < got->n; i++) {
-      double s = tsr_array_get(ref, i), d = tsr_array_get(got, i) - s;
+      double s = tsr_array_get(ref, i), y = tsr_array_get(got, i), d = y - s;
+      if (y == s || (y != y && s != s)) d = 0; /* the same infinity, or no number both */
+      if (!(s - s == 0)) s = 0;
       e->d2 += d * d;
       e->s2 += s * s;
       if (!(fabs(d) <= e->max_abs)) e->max_abs = fabs(d);

@@ -263,7 +263,14 @@ bool tsri_hand_fresh(const struct tsri_hand *h, size_t layer, size_t *graph, siz
 
 enum tsr_status tsri_hand_begin(struct tsri_hand *h, size_t layer, struct tsr_err *err) {
   struct holder *x = holder_of(h, layer);
-  if (!x || x->ready) return TSR_OK;
+  if (!x) return TSR_OK;
+  if (x->ready) {
+    const struct tsr_operand_view *b = &binding_of(h, layer)->b;
+    size_t v = b->n_parts == 1 ? b->part[0].value : SIZE_MAX;
+    if (v != SIZE_MAX && x->net->values[v].constant)
+      tsri_scaling_late(h->plan, x->graph, x->index, x->net->values[v].constant, x->value);
+    return TSR_OK;
+  }
   enum tsr_status st = refer_inputs(h, x, err);
   if (!st) st = tsr_net_eval(x->net, x->ref, keep_all, NULL, err);
   if (!st) st = tsri_scaling_fill(h->plan, x->graph, x->index, x->ref, err);

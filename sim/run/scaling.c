@@ -375,10 +375,12 @@ static enum tsr_status fill_weights(const struct tsri_scaled *s, const struct ts
   return st;
 }
 
-static enum tsr_status fill(const struct tsri_scaled *s, const struct tsr_net *net,
+static enum tsr_status fill(struct tsri_scaled *s, const struct tsr_net *net,
                             struct tsr_array *const *ref, struct tsr_err *err) {
   double a = s->a == SIZE_MAX ? 1 : activation_scale(ref, s->a, s->a_max);
   double b = s->b == SIZE_MAX ? 1 : activation_scale(ref, s->b, s->b_max);
+  s->late_a = s->a != SIZE_MAX && !ref[s->a];
+  s->late_b = s->b != SIZE_MAX && !ref[s->b];
   enum tsr_status st = s->fixed_ready ? fill_fixed(s, net, ref, &a, err) : TSR_OK;
   if (st) return st;
   if (s->a_scale) s->a_scale->f[0] = a;
@@ -386,6 +388,30 @@ static enum tsr_status fill(const struct tsri_scaled *s, const struct tsr_net *n
   if (s->ready) return fill_weights(s, net, ref, a * b, err);
   for (uint64_t j = 0; j < s->groups * s->n; j++) s->out_scale->f[j] = in_fp32(a * b);
   return TSR_OK;
+}
+
+/* The sums of a product whose operand was not scaled before. */
+static void rescale_sums(struct tsri_scaled *s, double by) {
+  for (uint64_t j = 0; j < s->groups * s->n; j++)
+    s->out_scale->f[j] = in_fp32(s->out_scale->f[j] * by);
+}
+
+void tsri_scaling_late(const struct tsr_run_plan *p, const struct tsr_graph *g, size_t net,
+                       const struct tsr_array *scale, struct tsr_array *const *value) {
+  for (size_t i = 0; i < p->n_scaled; i++) {
+    struct tsri_scaled *s = &p->scaled[i];
+    if (s->graph != g || s->net != net) continue;
+    if (s->late_a && s->a_scale == scale) {
+      s->a_scale->f[0] = activation_scale(value, s->a, s->a_max);
+      rescale_sums(s, s->a_scale->f[0]);
+      s->late_a = false;
+    }
+    if (s->late_b && s->b_scale == scale) {
+      s->b_scale->f[0] = activation_scale(value, s->b, s->b_max);
+      rescale_sums(s, s->b_scale->f[0]);
+      s->late_b = false;
+    }
+  }
 }
 
 enum tsr_status tsri_scaling_fill(const struct tsr_run_plan *p, const struct tsr_graph *g,

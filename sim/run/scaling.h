@@ -9,7 +9,9 @@
  * `quantise`; weights are divided by a scale of each column before the run, a constant A by
  * one scale; the sums of the product are multiplied by both scales by a first step `dequantise`
  * of its epilogue.  The largest magnitudes are those that the double-precision reference sees
- * on the run's own inputs. Operators that say their formats themselves are left as they are. */
+ * on the run's own inputs; of values that only the machine has (windows of a 3-D convolution, a
+ * recurrent state) those that it made. Operators that say their formats themselves are left as
+ * they are. */
 #ifndef TSR_SIM_RUN_SCALING_H
 #define TSR_SIM_RUN_SCALING_H
 
@@ -22,6 +24,7 @@ struct tsri_scaled {
   const struct tsr_graph *graph;
   size_t net;
   double a_max, b_max; /* largest finite values of the formats; 0: not scaled */
+  bool late_a, late_b; /* the reference lacks the value: its scale comes when it is there */
   size_t a, b;         /* values of the net that are quantised; SIZE_MAX: a weight, or not */
   struct tsr_operand_view weights; /* n_parts 0: B is none */
   struct tsr_operand_view fixed;   /* an A that is constant; n_parts 0: it is none */
@@ -38,6 +41,10 @@ const char *tsri_scaling_wide(const struct tsr_machine *m);
 /* Inserts the conversions of a graph and settles the formats that its operators leave open. */
 enum tsr_status tsri_scaling_insert(struct tsr_run_plan *p, struct tsr_graph *g,
                                     struct tsr_err *err);
+/* Scales of values that the reference lacks, when the operator that quantises one (by this
+ * scale) begins; value: the machine's. */
+void tsri_scaling_late(const struct tsr_run_plan *p, const struct tsr_graph *g, size_t net,
+                       const struct tsr_array *scale, struct tsr_array *const *value);
 /* Fills the scales of a net from what its values are. */
 enum tsr_status tsri_scaling_fill(const struct tsr_run_plan *p, const struct tsr_graph *g,
                                   size_t net, struct tsr_array *const *ref,

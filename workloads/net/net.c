@@ -91,12 +91,25 @@ static void names_add(struct names *t, const char *key, size_t id) {
   t->n++;
 }
 
-/* `base`, or `base.2`, `base.3`, … where it is taken; in the arena. */
+/* `base`, or `base.<k>` where it is taken; in the arena.  Numbers are given in turn, so the
+ * first free one is found by halves: many values may share a base. */
 static char *names_free_one(struct tsr_arena *arena, const struct names *t, const char *base) {
-  char *name = tsr_arena_strdup(arena, base);
-  for (size_t k = 2; name && names_find(t, name) != SIZE_MAX; k++)
-    name = tsr_arena_printf(arena, "%s.%zu", base, k);
-  return name;
+  char *name = tsr_arena_strdup(arena, base), *free_one = name;
+  size_t taken = 1, k = 2;
+  if (!name || names_find(t, name) == SIZE_MAX) return name;
+  for (;; taken = k, k *= 2) {
+    free_one = tsr_arena_printf(arena, "%s.%zu", base, k);
+    if (!free_one || names_find(t, free_one) == SIZE_MAX) break;
+  }
+  while (free_one && k - taken > 1) {
+    size_t middle = taken + (k - taken) / 2;
+    name = tsr_arena_printf(arena, "%s.%zu", base, middle);
+    if (!name) return NULL;
+    bool is_free = names_find(t, name) == SIZE_MAX;
+    if (is_free) free_one = name;
+    *(is_free ? &k : &taken) = middle;
+  }
+  return free_one;
 }
 
 /* ---- the net ---- */

@@ -224,6 +224,13 @@ enum tsr_status tsri_eval_reduce(struct tsri_eval *c) {
   const struct tsr_array *x = tsri_arg(c, 0);
   enum tsr_status s = reduced(c->shape, axes);
   if (s != TSR_OK || !y) return s;
+  bool any = x->rank == 0 || !tsr_net_attr_int(c->node, "noop_with_empty_axes", 0);
+  for (unsigned d = 0; d < x->rank; d++) any = any || axes[d];
+  for (uint64_t i = 0; !any && i < x->n; i++) { /* told to do nothing, it does nothing */
+    if (y->f) y->f[i] = x->f[i];
+    if (y->i) y->i[i] = x->i[i];
+  }
+  if (!any) return TSR_OK;
   const struct reduction *r = reduction_of(c->node->op);
   struct row row;
   size_t n;

@@ -111,6 +111,19 @@ static enum tsr_status gather(struct tsri_tr *t, const struct tsr_net_node *n,
 
 /* ---- places computed ---- */
 
+/* Indices from the end: x + (x < 0) * size. */
+static enum tsr_status from_start(struct tsri_tr *t, size_t x, uint64_t size, size_t *out) {
+  const struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
+  const struct tsr_op_attr by = {.alpha = (double)size};
+  size_t below = SIZE_MAX, more = SIZE_MAX;
+  enum tsr_status st = tsri_tr_temp(t, "below", TSR_DTYPE_BOOL, s.rank, s.dim, &below);
+  if (!st) st = tsri_tr_temp(t, "more", s.type, s.rank, s.dim, &more);
+  if (!st) st = tsri_tr_temp(t, "index", s.type, s.rank, s.dim, out);
+  if (!st) st = tsri_tr_with_number(t, "below", TSR_OP_LESS, x, 0, below);
+  if (!st) st = tsri_tr_unary(t, "more", TSR_OP_AFFINE, &by, below, more);
+  return st ? st : tsri_tr_binary(t, "index", TSR_OP_ADD, x, more, *out);
+}
+
 /* A new int32 value of these dimensions: factor * view + offsets (none where all are 0). */
 static enum tsr_status places(struct tsri_tr *t, const struct tsr_view *idx, double factor,
                               unsigned rank, const uint64_t *dim, size_t *out) {
@@ -171,7 +184,9 @@ static enum tsr_status gather_elements(struct tsri_tr *t, const struct tsr_net_n
   struct tsr_array *a = NULL;
   enum tsr_status st = tsri_tr_const(t, "offsets", TSR_DTYPE_I32, o.rank, o.dim, &offsets, &a);
   for (uint64_t i = 0; !st && i < o.n; i++) a->i[i] = table[i];
-  struct tsr_view view = tsri_tr_view(t, n->in[1]);
+  size_t index = n->in[1];
+  if (!st) st = from_start(t, index, s.dim[axis], &index);
+  struct tsr_view view = tsri_tr_view(t, index);
   if (!st) st = places(t, &view, (double)stride, o.rank, o.dim, &at);
   if (!st) st = add_offsets(t, offsets, &at);
   return st ? st : gather_rows(t, NULL, n->in[0], s.n, 1, at, o.n, n->out[0]);
@@ -197,6 +212,24 @@ static struct tuples tuples_of(const struct tsri_tr *t, const struct tsr_net_nod
     u.stride[k] = product(s.dim, b + k + 1, b + u.q);
   }
   return u;
+}
+
+/* from_start of tuples, each place by its own extent. */
+static enum tsr_status tuples_from_start(struct tsri_tr *t, const struct tuples *u, size_t *x) {
+  const struct tsri_tr_shape s = tsri_tr_shape_of(t, *x);
+  const uint64_t q = u->q;
+  size_t below = SIZE_MAX, more = SIZE_MAX, extents = SIZE_MAX, index = SIZE_MAX;
+  struct tsr_array *a = NULL;
+  enum tsr_status st = tsri_tr_const(t, "extents", s.type, 1, &q, &extents, &a);
+  for (uint64_t k = 0; !st && k < q; k++) tsr_array_set(a, k, (double)u->extent[k]);
+  if (!st) st = tsri_tr_temp(t, "below", TSR_DTYPE_BOOL, s.rank, s.dim, &below);
+  if (!st) st = tsri_tr_temp(t, "more", s.type, s.rank, s.dim, &more);
+  if (!st) st = tsri_tr_temp(t, "index", s.type, s.rank, s.dim, &index);
+  if (!st) st = tsri_tr_with_number(t, "below", TSR_OP_LESS, *x, 0, below);
+  if (!st) st = tsri_tr_binary(t, "more", TSR_OP_MUL, below, extents, more);
+  if (!st) st = tsri_tr_binary(t, "index", TSR_OP_ADD, *x, more, index);
+  if (!st) *x = index;
+  return st;
 }
 
 static int64_t batch_of(const struct tuples *u, uint64_t tuple) {
@@ -240,9 +273,11 @@ static enum tsr_status gather_nd(struct tsri_tr *t, const struct tsr_net_node *n
   const struct tsr_array *idx = tsri_tr_constant(t, n->in[1]);
   if (idx) return nd_constant(t, n, &u, idx);
   size_t at = n->in[1];
-  enum tsr_status s = TSR_OK;
-  for (unsigned k = 0; !s && k < u.q && (u.q > 1 || u.batch > 1); k++) {
-    struct tsr_view v = nth_index(t, n->in[1], &u, k);
+  bool several = u.q > 1 || u.batch > 1;
+  enum tsr_status s = several ? tuples_from_start(t, &u, &at) : TSR_OK;
+  const size_t index = at;
+  for (unsigned k = 0; !s && k < u.q && several; k++) {
+    struct tsr_view v = nth_index(t, index, &u, k);
     size_t one = SIZE_MAX;
     s = places(t, &v, (double)u.stride[k], 1, &u.tuples, &one);
     if (!s && k) s = add_offsets(t, at, &one);
@@ -261,19 +296,6 @@ static enum tsr_status gather_nd(struct tsri_tr *t, const struct tsr_net_node *n
 }
 
 /* ---- made of indices ---- */
-
-/* Indices from the end: x + (x < 0) * size. */
-static enum tsr_status from_start(struct tsri_tr *t, size_t x, uint64_t size, size_t *out) {
-  const struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
-  const struct tsr_op_attr by = {.alpha = (double)size};
-  size_t below = SIZE_MAX, more = SIZE_MAX;
-  enum tsr_status st = tsri_tr_temp(t, "below", TSR_DTYPE_BOOL, s.rank, s.dim, &below);
-  if (!st) st = tsri_tr_temp(t, "more", s.type, s.rank, s.dim, &more);
-  if (!st) st = tsri_tr_temp(t, "index", s.type, s.rank, s.dim, out);
-  if (!st) st = tsri_tr_with_number(t, "below", TSR_OP_LESS, x, 0, below);
-  if (!st) st = tsri_tr_unary(t, "more", TSR_OP_AFFINE, &by, below, more);
-  return st ? st : tsri_tr_binary(t, "index", TSR_OP_ADD, x, more, *out);
-}
 
 static enum tsr_status one_hot(struct tsri_tr *t, const struct tsr_net_node *n,
                                const void *arg) {

@@ -30,6 +30,10 @@ static struct rows rows_from(const struct tsri_tr_shape *s, unsigned axis) {
 /* Gain and bias of a row: a row of each; without bias a row of zeros. */
 static enum tsr_status gain_bias(struct tsri_tr *t, const struct rows *r, size_t gain,
                                  size_t bias, struct tsr_operand_view *o) {
+  const struct tsr_net_node *n = &t->net->nodes[t->node];
+  if (tsri_tr_shape_of(t, gain).rank > r->rank ||
+      (bias != SIZE_MAX && tsri_tr_shape_of(t, bias).rank > r->rank))
+    return tsri_tr_refuse(t, n, "its scale or bias differs from row to row");
   struct tsr_view v[2] = {tsri_tr_view_broadcast(t, gain, r->rank, r->dim)};
   uint64_t cols[2] = {r->n, r->n};
   if (bias == SIZE_MAX) {
@@ -94,6 +98,8 @@ enum tsr_status tsri_tr_rms_norm(struct tsri_tr *t, const char *what, size_t x, 
                                  size_t gain, double eps, size_t out) {
   struct tsri_tr_shape s = tsri_tr_shape_of(t, x);
   struct rows r = rows_from(&s, s.rank - axes);
+  if (tsri_tr_shape_of(t, gain).rank > r.rank)
+    return tsri_tr_refuse(t, &t->net->nodes[t->node], "its scale differs from row to row");
   struct tsri_tr_item it = tsri_tr_item(TSR_OP_RMSNORM, r.m, r.n, 1, 1);
   it.op.attr.eps = eps;
   struct tsr_view a = tsri_tr_view_flat(t, x), o = tsri_tr_view_flat(t, out);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "sim/base/log.h"
 #include "sim/base/str.h"
 #include "workloads/build.h"
 #include "workloads/translate/product_int.h"
@@ -199,6 +200,10 @@ static enum tsr_status finish(struct tsri_tr *t, struct writers *w, struct tsr_g
   return TSR_OK;
 }
 
+/* What looks at neighbours takes time by the square of the operators: larger graphs stay as
+ * they are. */
+enum { FUSED_MAX = 10000 };
+
 enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct tsr_graph **out,
                               struct tsr_err *err) {
   TSR_CHECK(net->finished);
@@ -207,11 +212,14 @@ enum tsr_status tsr_translate(struct tsr_net *net, const char *prefix, struct ts
   enum tsr_status s = TSR_OK;
   for (size_t v = 0; v < net->n_values; v++) net->values[v].alias = SIZE_MAX;
   s = tsri_tr_patterns(&t);
-  for (size_t i = 0; !s && i < net->n_nodes; i++) s = lower_node(&t, i);
+  for (size_t i = 0; !s && i < net->n_nodes; i++) {
+    s = lower_node(&t, i);
+    if (!s && tsr_interrupted) s = tsr_err_set(err, TSR_SIM, "interrupted");
+  }
   if (!s) s = tsri_tr_outputs(&t);
-  if (!s) s = tsri_tr_free_layout(&t);
-  if (!s) s = tsri_tr_fuse(&t);
-  if (!s) s = tsri_tr_settle(&t);
+  if (!s && t.n <= FUSED_MAX) s = tsri_tr_free_layout(&t);
+  if (!s && t.n <= FUSED_MAX) s = tsri_tr_fuse(&t);
+  if (!s && t.n <= FUSED_MAX) s = tsri_tr_settle(&t);
   if (!s) s = finish(&t, &w, out);
   tsr_mem_free(w.last);
   tsr_mem_free(w.prev);

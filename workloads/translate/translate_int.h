@@ -35,6 +35,10 @@ struct tsri_tr {
   size_t n, cap;
   struct tsri_tr_whole *wholes; /* by node */
   size_t *slot, slots, named;   /* names taken: index of item + 1, open addressing */
+  /* Of the last name its node, its part and the number behind it: parts of a node are many. */
+  size_t last_node;
+  const char *last_what;
+  unsigned last_number;
 };
 
 typedef enum tsr_status tsri_tr_fn(struct tsri_tr *t, const struct tsr_net_node *n,
