@@ -182,8 +182,8 @@ enum { KEY_WIDTH = 26 };
 static void add_keys(struct job *j, const char *from, const struct tsr_import *im) {
   for (size_t i = 0; i < im->n_keys; i++) {
     const struct tsr_import_key *k = &im->keys[i];
-    cmd_wrap(&j->text, KEY_WIDTH + 2, "  %-*s%s%s", KEY_WIDTH, k->key,
-             k->used ? " " : " not used: ", k->as);
+    cmd_wrap(&j->text, KEY_WIDTH + 2, "  %-*s %s%s", KEY_WIDTH - 1, k->key,
+             k->used ? "" : "not used: ", k->as);
     tsr_str_add(&j->keys, j->keys.n ? ", {\"from\": " : "{\"from\": ");
     tsr_str_add_json(&j->keys, from);
     tsr_str_add(&j->keys, ", \"key\": ");
