@@ -31,8 +31,6 @@ const struct tsr_src *tsr_build_src(const struct tsr_build *b);
 enum tsr_status tsr_build_add(struct tsr_build *b, const struct tsr_op *op,
                               struct tsr_err *err);
 size_t tsr_build_count(const struct tsr_build *b);
-/* The operator of an index below the count; borrowed until the next tsr_build_add. */
-const struct tsr_op *tsr_build_op(const struct tsr_build *b, size_t i);
 /* The index of the operator of this name, or SIZE_MAX. */
 size_t tsr_build_find(const struct tsr_build *b, const char *name);
 /* Another name for the graph (copied). */

@@ -41,11 +41,6 @@ size_t tsr_build_count(const struct tsr_build *b) {
   return b->b.n;
 }
 
-const struct tsr_op *tsr_build_op(const struct tsr_build *b, size_t i) {
-  TSR_CHECK(i < b->b.n);
-  return &b->b.ops[i];
-}
-
 size_t tsr_build_find(const struct tsr_build *b, const char *name) {
   return tsri_build_find(&b->b, name, strlen(name));
 }

@@ -175,17 +175,6 @@ void tsri_feed_destroy(struct tsri_feed *f) {
 
 /* ---- what goes in ---- */
 
-enum tsr_status tsri_feed_copy(const struct tsr_array *from, struct tsr_array **out,
-                               struct tsr_err *err) {
-  struct tsr_array *a;
-  enum tsr_status st = tsr_array_create(NULL, from->type, from->rank, from->dim, &a, err);
-  if (st) return st;
-  if (a->f) memcpy(a->f, from->f, a->n * sizeof *a->f);
-  if (a->i) memcpy(a->i, from->i, a->n * sizeof *a->i);
-  *out = a;
-  return TSR_OK;
-}
-
 /* The shape of a value where the data are as many but in other dimensions (images as rows). */
 static void reshape(const struct tsr_net_value *v, struct tsr_array *a) {
   uint64_t n = 1;
@@ -210,7 +199,7 @@ static enum tsr_status give_files(struct tsri_feed *f, size_t graph, size_t net,
     size_t v = tsr_net_find(x, f->plan->given[i].name);
     struct tsr_array *a;
     if (v == SIZE_MAX || !x->values[v].is_input || goes_on(f, graph, net, v)) continue;
-    enum tsr_status st = tsri_feed_copy(f->plan->given[i].array, &a, err);
+    enum tsr_status st = tsr_array_copy(NULL, f->plan->given[i].array, &a, err);
     if (!st && !x->n_nodes) reshape(&x->values[v], a); /* an operand as it lies */
     if (!st) st = tsri_hand_give(f->h, graph, net, v, a, err);
     if (st) return st;
@@ -290,10 +279,10 @@ static enum tsr_status give_cache(struct tsri_feed *f, size_t graph, size_t net,
     struct tsr_array *a = NULL, *b = NULL;
     if (!got || !ref)
       return tsr_err_set(err, TSR_INPUT, "output '%s' was not made", before->values[from].name);
-    enum tsr_status st = tsri_feed_copy(got, &a, err);
+    enum tsr_status st = tsr_array_copy(NULL, got, &a, err);
     if (!st) reshape(&before->values[from], a);
     if (!st) st = tsri_hand_give(f->h, graph, net, x->inputs[i], a, err);
-    if (!st) st = tsri_feed_copy(ref, &b, err);
+    if (!st) st = tsr_array_copy(NULL, ref, &b, err);
     if (!st) reshape(&before->values[from], b);
     if (!st) st = tsri_hand_refer(f->h, graph, net, x->inputs[i], b, err);
     if (st) return st;

@@ -30,8 +30,6 @@ enum tsr_status tsri_feed_finish(struct tsri_feed *f, struct tsr_arena *arena,
                                  const struct tsr_run_quality **rows, size_t *n,
                                  struct tsr_err *err);
 
-enum tsr_status tsri_feed_copy(const struct tsr_array *from, struct tsr_array **out,
-                               struct tsr_err *err);
 /* An array of a file: NumPy's `.npy`, ONNX's TensorProto (`.pb`), or `FILE.safetensors:TENSOR`.
  */
 enum tsr_status tsri_feed_read(const char *path, struct tsr_array **out, struct tsr_err *err);

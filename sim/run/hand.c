@@ -11,6 +11,7 @@
 #include "sim/base/str.h"
 #include "sim/run/run_int.h"
 #include "sim/run/scaling.h"
+#include "workloads/translate/translate.h"
 
 /* One net of one workload. */
 struct holder {
@@ -48,12 +49,6 @@ static struct holder *holder_of(const struct tsri_hand *h, size_t layer) {
 
 /* ---- life ---- */
 
-/* The value whose elements another name stands for. */
-static size_t canonical(const struct tsr_net *net, size_t value) {
-  while (net->values[value].alias != SIZE_MAX) value = net->values[value].alias;
-  return value;
-}
-
 static bool holder_init(struct holder *x, const struct tsr_graph *g, size_t net) {
   x->graph = g;
   x->net = g->nets[net];
@@ -64,7 +59,8 @@ static bool holder_init(struct holder *x, const struct tsr_graph *g, size_t net)
   x->wanted = tsr_mem_array(n + 1, sizeof *x->wanted);
   if (!x->value || !x->ref || !x->wanted) return false;
   for (size_t i = 0; i < n; i++)
-    if (x->net->values[i].is_output) x->wanted[i] = x->wanted[canonical(x->net, i)] = true;
+    if (x->net->values[i].is_output)
+      x->wanted[i] = x->wanted[tsr_translate_source(x->net, i)] = true;
   for (size_t i = 0; i < g->n_ops; i++) x->layers += g->bindings[i].net == net;
   return true;
 }
@@ -160,10 +156,10 @@ static enum tsr_status copy_as(const struct tsr_net_value *v, const struct tsr_a
 
 static enum tsr_status give(struct tsr_array **to, const struct tsr_net_value *v,
                             struct tsr_array *array, struct tsr_err *err) {
-  struct tsr_array *own = NULL;
+  struct tsr_array *own = array;
   enum tsr_status st = check_shape(v, array, err);
-  if (!st) st = copy_as(v, array, &own, err);
-  tsr_array_destroy(array);
+  if (!st && array->type != v->type) st = copy_as(v, array, &own, err);
+  if (st || own != array) tsr_array_destroy(array);
   if (st) return st;
   tsr_array_destroy(*to);
   *to = own;
@@ -428,22 +424,14 @@ enum tsr_status tsri_hand_put(struct tsri_hand *h, size_t layer, bool columns,
 
 enum tsr_status tsri_hand_row(const struct tsr_check *check, struct tsr_arena *arena,
                               struct tsr_run_numeric *out, struct tsr_err *err) {
-  uint64_t *hist = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *hist);
-  struct tsr_hist_edge *edges = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *edges);
-  if (!hist || !edges) return tsr_err_nomem(err);
-  memcpy(hist, check->hist, sizeof check->hist);
-  for (unsigned i = 0; i < TSR_CHECK_BINS; i++)
-    tsr_check_bin_edges(i, &edges[i].lo, &edges[i].hi);
-  tsri_run_numeric_row(check, "network", 0, 0, hist, out);
-  out->hist_edges = edges;
-  return TSR_OK;
+  return tsri_run_numeric_whole(check, "network", 0, arena, out, err);
 }
 
 /* ---- the end of a net ---- */
 
 void tsri_hand_want(struct tsri_hand *h, size_t graph, size_t net, size_t value) {
   struct holder *x = holder_at(h, graph, net);
-  x->wanted[value] = x->wanted[canonical(x->net, value)] = true;
+  x->wanted[value] = x->wanted[tsr_translate_source(x->net, value)] = true;
 }
 
 bool tsri_hand_last(const struct tsri_hand *h, size_t layer, size_t *graph, size_t *net) {
@@ -475,7 +463,7 @@ void tsri_hand_release(struct tsri_hand *h, size_t graph, size_t net) {
 const struct tsr_array *tsri_hand_value(const struct tsri_hand *h, size_t graph, size_t net,
                                         size_t value) {
   struct holder *x = holder_at(h, graph, net);
-  value = canonical(x->net, value);
+  value = tsr_translate_source(x->net, value);
   return x->net->values[value].constant ? x->net->values[value].constant : x->value[value];
 }
 
@@ -483,5 +471,5 @@ const struct tsr_array *tsri_hand_reference(const struct tsri_hand *h, size_t gr
                                             size_t value) {
   struct holder *x = holder_at(h, graph, net);
   if (x->net->values[value].constant) return x->net->values[value].constant;
-  return x->ref[value] ? x->ref[value] : x->ref[canonical(x->net, value)];
+  return x->ref[value] ? x->ref[value] : x->ref[tsr_translate_source(x->net, value)];
 }

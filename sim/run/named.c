@@ -68,10 +68,6 @@ static enum tsr_status name_one(struct naming *x, const char *name, bool input) 
   return st ? st : bind(x, operand == 'a' ? &b->a : &b->b, value, elems);
 }
 
-static void destroy_net(struct tsr_net *net) {
-  tsr_net_destroy(net);
-}
-
 static enum tsr_status name_all(struct naming *x, const struct tsr_run_options *o) {
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; !st && i < o->n_inputs; i++) st = name_one(x, o->inputs[i].name, true);
@@ -97,7 +93,7 @@ enum tsr_status tsri_name_operands(const struct tsr_run_options *o, bool alone,
   nets[0] = x.net;
   g->nets = nets;
   g->n_nets = 1;
-  g->destroy_net = destroy_net;
+  g->destroy_net = tsr_net_destroy;
   g->bindings = x.bindings;
   return TSR_OK;
 }

@@ -216,18 +216,10 @@ static enum tsr_status equal(const struct layer *l, struct tsr_err *err) {
 
 static enum tsr_status row(const struct layer *l, struct tsr_arena *arena,
                            struct tsr_run_numeric **rows, size_t *n, struct tsr_err *err) {
-  struct tsr_run_numeric *r = tsr_arena_array(arena, 2, sizeof *r);
-  uint64_t *hist = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *hist);
-  struct tsr_hist_edge *edges = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *edges);
-  if (!r || !hist || !edges) return tsr_err_nomem(err);
-  memcpy(hist, l->check.hist, sizeof l->check.hist);
-  for (unsigned i = 0; i < TSR_CHECK_BINS; i++)
-    tsr_check_bin_edges(i, &edges[i].lo, &edges[i].hi);
-  tsri_run_numeric_row(&l->check, "out", 0, l->d.l->op->k, hist, r);
-  r->hist_edges = edges;
-  *rows = r;
+  *rows = tsr_arena_array(arena, 2, sizeof **rows);
+  if (!*rows) return tsr_err_nomem(err);
   *n = 1;
-  return TSR_OK;
+  return tsri_run_numeric_whole(&l->check, "out", l->d.l->op->k, arena, *rows, err);
 }
 
 /* The results go to whoever reads them; held against the reference they make a row. */

@@ -599,7 +599,7 @@ static enum tsr_status read_given(const struct tsr_run_options *o, struct tsr_ru
   }
   for (size_t i = 0; !st && i < o->n_values; i++) {
     struct tsr_array *a;
-    st = tsri_feed_copy(o->values[i].array, &a, err);
+    st = tsr_array_copy(NULL, o->values[i].array, &a, err);
     if (!st) p->given[p->n_given++] = (struct tsr_workload_given){o->values[i].name, a};
   }
   return st;

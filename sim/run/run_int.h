@@ -214,6 +214,10 @@ void tsri_run_ranges(const struct tsri_cut *cuts, size_t n, uint64_t k, uint64_t
 /* A row of figures; hist: TSR_CHECK_BINS counts or NULL. */
 void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_t k_from,
                           uint64_t k_to, const uint64_t *hist, struct tsr_run_numeric *out);
+/* The same of k in [0, k_to), with the histogram and its edges in the arena. */
+enum tsr_status tsri_run_numeric_whole(const struct tsr_check *c, const char *tensor,
+                                       uint64_t k_to, struct tsr_arena *arena,
+                                       struct tsr_run_numeric *out, struct tsr_err *err);
 /* Adds what the units counted; NULL: nobody did, and the row says so. */
 void tsri_run_numeric_stats(const struct tsr_mma_stats *s, struct tsr_run_numeric *out);
 

@@ -4,6 +4,8 @@
  * or all (operand.h).  Each is accumulated over its full k by the machine's matrix
  * unit, with the program's K cuts, and held against the exact result of the same
  * operands. */
+#include <string.h>
+
 #include "sim/base/log.h"
 #include "sim/base/mem.h"
 #include "sim/run/run_int.h"
@@ -43,6 +45,20 @@ void tsri_run_numeric_row(const struct tsr_check *c, const char *tensor, uint64_
                                   .hist = hist,
                                   .n_hist = hist ? TSR_CHECK_BINS : 0};
   tsri_run_numeric_stats(NULL, out);
+}
+
+enum tsr_status tsri_run_numeric_whole(const struct tsr_check *c, const char *tensor,
+                                       uint64_t k_to, struct tsr_arena *arena,
+                                       struct tsr_run_numeric *out, struct tsr_err *err) {
+  uint64_t *hist = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *hist);
+  struct tsr_hist_edge *edges = tsr_arena_array(arena, TSR_CHECK_BINS, sizeof *edges);
+  if (!hist || !edges) return tsr_err_nomem(err);
+  memcpy(hist, c->hist, sizeof c->hist);
+  for (unsigned i = 0; i < TSR_CHECK_BINS; i++)
+    tsr_check_bin_edges(i, &edges[i].lo, &edges[i].hi);
+  tsri_run_numeric_row(c, tensor, 0, k_to, hist, out);
+  out->hist_edges = edges;
+  return TSR_OK;
 }
 
 void tsri_run_numeric_stats(const struct tsr_mma_stats *s, struct tsr_run_numeric *out) {

@@ -42,17 +42,14 @@ static bool grow(struct pass *x) {
 }
 
 static bool is_narrow(const char *format) {
-  const struct tsr_format *f = tsr_format_find(format);
-  struct tsr_format own;
-  if (!f && !tsr_format_parse(format, &own, NULL)) f = &own;
-  return f && f->bits <= 8;
+  struct tsr_format f;
+  return !tsr_format_parse(format, &f, NULL) && f.bits <= 8;
 }
 
 static double largest(const char *format) {
-  const struct tsr_format *f = tsr_format_find(format);
-  struct tsr_format own;
-  if (!f && !tsr_format_parse(format, &own, NULL)) f = &own;
-  return f ? tsr_arith_to_double(f, tsr_arith_max(f, false)) : 1;
+  struct tsr_format f;
+  bool known = !tsr_format_parse(format, &f, NULL);
+  return known ? tsr_arith_to_double(&f, tsr_arith_max(&f, false)) : 1;
 }
 
 /* A constant of the net, to be filled later. */

@@ -211,6 +211,17 @@ enum tsr_status tsr_array_create(struct tsr_arena *arena, enum tsr_dtype type, u
   return TSR_OK;
 }
 
+enum tsr_status tsr_array_copy(struct tsr_arena *arena, const struct tsr_array *from,
+                               struct tsr_array **out, struct tsr_err *err) {
+  struct tsr_array *a;
+  enum tsr_status st = tsr_array_create(arena, from->type, from->rank, from->dim, &a, err);
+  if (st) return st;
+  if (a->f && a->n) memcpy(a->f, from->f, (size_t)a->n * sizeof *a->f);
+  if (a->i && a->n) memcpy(a->i, from->i, (size_t)a->n * sizeof *a->i);
+  *out = a;
+  return TSR_OK;
+}
+
 void tsr_array_destroy(struct tsr_array *a) {
   if (!a) return;
   tsr_mem_free(a->f);

@@ -69,6 +69,9 @@ enum tsr_status tsr_array_create(struct tsr_arena *arena, enum tsr_dtype type, u
                                  const uint64_t *dim, struct tsr_array **out,
                                  struct tsr_err *err);
 void tsr_array_destroy(struct tsr_array *a);
+/* A new array of the same type, shape and elements; in the arena likewise. */
+enum tsr_status tsr_array_copy(struct tsr_arena *arena, const struct tsr_array *from,
+                               struct tsr_array **out, struct tsr_err *err);
 /* Element i as a double, whatever the type; as an integer (floats are truncated). */
 double tsr_array_get(const struct tsr_array *a, uint64_t i);
 int64_t tsr_array_get_int(const struct tsr_array *a, uint64_t i);

@@ -389,17 +389,6 @@ static bool foldable(const struct finish *f, const struct tsr_net_node *n) {
   return true;
 }
 
-/* The array, moved to the net's arena. */
-static enum tsr_status to_arena(struct finish *f, const struct tsr_array *from,
-                                struct tsr_array **out) {
-  enum tsr_status s =
-      tsr_array_create(f->net->arena, from->type, from->rank, from->dim, out, f->err);
-  if (s) return s;
-  if (from->f && from->n) memcpy((*out)->f, from->f, (size_t)from->n * sizeof *from->f);
-  if (from->i && from->n) memcpy((*out)->i, from->i, (size_t)from->n * sizeof *from->i);
-  return TSR_OK;
-}
-
 /* Shape and Size see a shape alone: no array stands behind their input. */
 static enum tsr_status eval_fold(struct finish *f, struct tsr_net_node *n) {
   if (is_view_of_shape(n)) {
@@ -420,7 +409,7 @@ static enum tsr_status fold(struct finish *f, struct tsr_net_node *n) {
   enum tsr_status s = eval_fold(f, n);
   for (size_t i = 0; i < n->n_out; i++) {
     struct tsr_array *a = NULL;
-    if (!s && f->made[i]) s = to_arena(f, f->made[i], &a);
+    if (!s && f->made[i]) s = tsr_array_copy(f->net->arena, f->made[i], &a, f->err);
     tsr_array_destroy(f->made[i]);
     if (s || !a) continue;
     f->net->values[n->out[i]].constant = a;

@@ -1,6 +1,4 @@
 /* Inputs whose values are known before the run. */
-#include <string.h>
-
 #include "workloads/net/net.h"
 
 /* Inputs that say how an operator works; its data are elsewhere. */
@@ -58,11 +56,8 @@ bool tsr_net_is_parameter(const struct tsr_net *net, size_t value) {
 enum tsr_status tsr_net_fix(struct tsr_net *net, size_t value, const struct tsr_array *from,
                             struct tsr_err *err) {
   struct tsr_array *own;
-  enum tsr_status st =
-      tsr_array_create(net->arena, from->type, from->rank, from->dim, &own, err);
+  enum tsr_status st = tsr_array_copy(net->arena, from, &own, err);
   if (st) return st;
-  if (own->f) memcpy(own->f, from->f, own->n * sizeof *own->f);
-  if (own->i) memcpy(own->i, from->i, own->n * sizeof *own->i);
   size_t n = 0;
   for (size_t i = 0; i < net->n_inputs; i++)
     if (net->inputs[i] != value) net->inputs[n++] = net->inputs[i];

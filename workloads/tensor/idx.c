@@ -177,18 +177,3 @@ void tsr_idx_fini(struct tsr_idx *x) {
   tsr_mem_free(x->data);
   x->data = NULL;
 }
-
-enum tsr_status tsr_idx_read(const char *path, struct tsr_arena *arena, struct tsr_array **out,
-                             struct tsr_err *err) {
-  struct tsr_idx x;
-  struct tsr_array *a;
-  enum tsr_status st = tsr_idx_open(path, &x, err);
-  if (st) return st;
-  st = tsr_array_create(arena, TSR_DTYPE_U8, x.rank, x.dim, &a, err);
-  if (!st) {
-    for (uint64_t i = 0; i < x.n; i++) a->i[i] = x.data[i];
-    *out = a;
-  }
-  tsr_idx_fini(&x);
-  return st;
-}

@@ -22,8 +22,5 @@ enum tsr_status tsr_idx_open(const char *path, struct tsr_idx *out, struct tsr_e
 enum tsr_status tsr_idx_parse(const char *path, const void *data, size_t n, struct tsr_idx *out,
                               struct tsr_err *err);
 void tsr_idx_fini(struct tsr_idx *x);
-/* As a u8 array. */
-enum tsr_status tsr_idx_read(const char *path, struct tsr_arena *arena, struct tsr_array **out,
-                             struct tsr_err *err);
 
 #endif

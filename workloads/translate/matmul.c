@@ -33,7 +33,8 @@ bool tsri_tr_view_same(const struct tsr_view *a, const struct tsr_view *b) {
   return true;
 }
 
-bool tsri_tr_is_weight(const struct tsri_tr *t, size_t value) {
+/* The value is made of the model's parameters alone. */
+static bool is_weight(const struct tsri_tr *t, size_t value) {
   return tsri_tr_constant(t, value) || t->net->values[value].is_weight;
 }
 
@@ -105,7 +106,7 @@ static bool comes_from_softmax(const struct tsr_net *net, size_t value) {
 
 static enum tsr_op_kind kind_of_batch(const struct tsri_tr *t, size_t a, size_t b) {
   const struct tsr_net *net = t->net;
-  if (tsri_tr_is_weight(t, a) || tsri_tr_is_weight(t, b)) return TSR_OP_BMM;
+  if (is_weight(t, a) || is_weight(t, b)) return TSR_OP_BMM;
   if (comes_from_softmax(net, a)) return TSR_OP_ATTN_PV;
   return reaches_softmax(net, &net->nodes[t->node]) ? TSR_OP_ATTN_QK : TSR_OP_BMM;
 }
@@ -133,7 +134,7 @@ static enum tsr_status shared(struct tsri_tr *t, const struct tsri_tr_shape *sa,
                               struct tsri_tr_item *item) {
   uint64_t k = sa->dim[sa->rank - 1], n = sb->rank > 1 ? sb->dim[sb->rank - 1] : 1;
   uint64_t m = product_of(sa->dim, sa->rank - 1);
-  enum tsr_op_kind kind = tsri_tr_is_weight(t, b) ? TSR_OP_LINEAR : kind_of_batch(t, a, b);
+  enum tsr_op_kind kind = is_weight(t, b) ? TSR_OP_LINEAR : kind_of_batch(t, a, b);
   struct tsr_view va = tsri_tr_view_as(t, a, 2, (uint64_t[]){m, k});
   struct tsr_view vb = tsri_tr_view_as(t, b, 2, (uint64_t[]){k, n});
   struct tsr_view vo = tsri_tr_view_as(t, out, 2, (uint64_t[]){m, n});
@@ -214,7 +215,7 @@ struct tsr_view tsri_tr_view_matrix(const struct tsri_tr *t, size_t value, bool 
 enum tsr_status tsri_tr_gemm(struct tsri_tr *t, size_t a, bool ta, size_t b, bool tb,
                              size_t out, struct tsri_tr_item *item) {
   struct tsr_view va = tsri_tr_view_matrix(t, a, ta), vb = tsri_tr_view_matrix(t, b, tb);
-  enum tsr_op_kind kind = tsri_tr_is_weight(t, b) ? TSR_OP_LINEAR : TSR_OP_BMM;
+  enum tsr_op_kind kind = is_weight(t, b) ? TSR_OP_LINEAR : TSR_OP_BMM;
   *item = tsri_tr_item(kind, va.dim[0], vb.dim[1], va.dim[1], 1);
   struct tsr_view vo = tsri_tr_view(t, out);
   return bind_three(t, item, &va, &vb, &vo);
@@ -424,7 +425,7 @@ static enum tsr_status contract(const struct einsum *s, const char *what, struct
   struct roles r;
   struct term to;
   struct tsr_view va, vb, vo;
-  bool wa = tsri_tr_is_weight(s->t, a->value), wb = tsri_tr_is_weight(s->t, b->value);
+  bool wa = is_weight(s->t, a->value), wb = is_weight(s->t, b->value);
   if (wa && !wb) { /* the weights are B */
     struct term x = *a;
     *a = *b;

@@ -36,8 +36,6 @@ enum tsr_status tsri_tr_matmul(struct tsri_tr *t, size_t a, size_t b, size_t out
 enum tsr_status tsri_tr_gemm(struct tsri_tr *t, size_t a, bool ta, size_t b, bool tb,
                              size_t out, struct tsri_tr_item *item);
 struct tsr_view tsri_tr_view_matrix(const struct tsri_tr *t, size_t value, bool transposed);
-/* The value is made of the model's parameters alone. */
-bool tsri_tr_is_weight(const struct tsri_tr *t, size_t value);
 /* `bias` of item's results as the next step of its epilogue: `view` gives one element for each
  * column, of all counts. */
 enum tsr_status tsri_tr_step(struct tsri_tr *t, struct tsri_tr_item *item,

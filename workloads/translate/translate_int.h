@@ -34,7 +34,7 @@ struct tsri_tr {
   struct tsri_tr_item *items;
   size_t n, cap;
   struct tsri_tr_whole *wholes; /* by node */
-  size_t *slot, slots, named;   /* names taken: index of item + 1, open addressing */
+  size_t *slot, slots;          /* names taken: index of item + 1, open addressing */
   /* Of the last name its node, its part and the number behind it: parts of a node are many. */
   size_t last_node;
   const char *last_what;
