@@ -118,6 +118,26 @@ static const char *text_or(const char *s, const char *absent) {
   return s && *s ? s : absent;
 }
 
+static enum tsr_status bad(const struct tsr_net *net, struct tsr_err *err, const char *what,
+                           const char *value, const char *why) {
+  return tsr_err_set(err, TSR_INPUT, "%s: %s '%s' %s", net->path, what, value, why);
+}
+
+/* Names are printed in tables and messages: as in lists of layers, nothing in them moves a
+ * terminal. */
+static enum tsr_status check_name(const struct tsr_net *net, const char *what, const char *name,
+                                  struct tsr_err *err) {
+  size_t len = name ? strlen(name) : 0;
+  for (size_t at = 0, step; at < len; at += step) {
+    uint32_t cp = 0;
+    step = tsr_utf8_decode(name + at, len - at, &cp);
+    if (!step || tsr_utf8_is_control(cp))
+      return bad(net, err, what, name,
+                 "has a name that is no UTF-8 without control characters");
+  }
+  return TSR_OK;
+}
+
 enum tsr_status tsr_net_create(const char *name, const char *path, int opset,
                                struct tsr_net **out, struct tsr_err *err) {
   struct tsr_net *net = tsr_mem_alloc(sizeof *net);
@@ -132,6 +152,11 @@ enum tsr_status tsr_net_create(const char *name, const char *path, int opset,
   if (!net->names || !net->name || !net->path) {
     tsr_net_destroy(net);
     return tsr_err_nomem(err);
+  }
+  enum tsr_status st = check_name(net, "model", name, err);
+  if (st) {
+    tsr_net_destroy(net);
+    return st;
   }
   *out = net;
   return TSR_OK;
@@ -155,11 +180,6 @@ void tsr_net_destroy(struct tsr_net *net) {
   tsr_mem_free(net->outputs);
   if (net->arena) tsr_arena_destroy(net->arena);
   tsr_mem_free(net);
-}
-
-static enum tsr_status bad(const struct tsr_net *net, struct tsr_err *err, const char *what,
-                           const char *value, const char *why) {
-  return tsr_err_set(err, TSR_INPUT, "%s: %s '%s' %s", net->path, what, value, why);
 }
 
 /* ---- values ---- */
@@ -197,6 +217,8 @@ enum tsr_status tsr_net_value(struct tsr_net *net, const char *name, size_t *out
     *out = at;
     return TSR_OK;
   }
+  enum tsr_status st = check_name(net, "value", name, err);
+  if (st) return st;
   char *copy = tsr_arena_strdup(net->arena, name);
   return copy ? add_value(net, copy, out, err) : tsr_err_nomem(err);
 }
@@ -352,7 +374,8 @@ enum tsr_status tsr_net_node(struct tsr_net *net, const char *op_name, const cha
   struct tsr_net_node n = {.in = in, .out = out, .attrs = attrs, .n_attrs = n_attrs};
   n.n_in = without_tail(in, n_in);
   n.n_out = without_tail(out, n_out);
-  enum tsr_status s = make_node(net, op_name, domain, name, &n, err);
+  enum tsr_status s = check_name(net, "node", name, err);
+  if (!s) s = make_node(net, op_name, domain, name, &n, err);
   if (!s) s = check_outputs(net, &n, err);
   if (s) return s;
   void *p = net->nodes;

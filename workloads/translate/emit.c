@@ -286,7 +286,7 @@ static char *name_of(struct tsri_tr *t, const char *what) {
   bool same = t->last_number && t->last_node == t->node && t->last_what == what;
   for (unsigned i = same ? t->last_number + 1 : 1;; i++) {
     struct tsr_str s = TSR_STR_INIT;
-    tsr_str_addf(&s, "%s%.200s", t->prefix, node);
+    tsr_str_addf(&s, "%s%s", t->prefix, node);
     t->last_node = t->node;
     t->last_what = what;
     t->last_number = i;
@@ -294,8 +294,6 @@ static char *name_of(struct tsri_tr *t, const char *what) {
     if (i > 1) tsr_str_addf(&s, ".%u", i);
     char *text = tsr_str_take(&s);
     if (!text) return NULL;
-    for (char *p = text; *p; p++)
-      if ((unsigned char)*p < 32 || *p == 127) *p = '?'; /* nothing that moves a terminal */
     bool taken = t->slot[slot_of(t, text)] != 0;
     char *name = taken ? NULL : tsr_arena_strdup(t->net->arena, text);
     tsr_mem_free(text);

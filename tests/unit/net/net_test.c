@@ -408,8 +408,31 @@ static void names_of_values_are_made_unique(void **state) {
   tsr_net_destroy(net);
 }
 
+/* What would move a terminal, or is no text, is no name. */
+static void names_are_printable(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    enum tsr_status status;
+  } rows[] = {{"a/b:0", TSR_OK},        {"caf\xc3\xa9", TSR_OK}, {"a\nb", TSR_INPUT},
+              {"\x1b[31ma", TSR_INPUT}, {"a\x7f", TSR_INPUT},    {"a\xff", TSR_INPUT}};
+  for (size_t k = 0; k < N(rows); k++) {
+    struct tsr_net *net = NULL, *named = NULL;
+    size_t v;
+    assert_int_equal(tsr_net_create("t", NULL, 13, &net, NULL), TSR_OK);
+    assert_int_equal(tsr_net_value(net, rows[k].name, &v, NULL), rows[k].status);
+    assert_int_equal(
+        tsr_net_node(net, "Relu", "", rows[k].name, NULL, 0, NULL, 0, NULL, 0, NULL),
+        rows[k].status);
+    assert_int_equal(tsr_net_create(rows[k].name, NULL, 13, &named, NULL), rows[k].status);
+    tsr_net_destroy(net);
+    tsr_net_destroy(named);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names_are_printable),
       cmocka_unit_test(a_net_is_finished_and_computed),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(constants_are_folded),
