@@ -225,6 +225,10 @@ struct tsr_workload_options {
    * an operator works (the shape of a Reshape, the k of a TopK) become constants. */
   const struct tsr_workload_given *given;
   size_t n_given;
+  /* Of an ONNX model: tensors that are made though no operator would need them as they are (a
+   * convolution's sums before its activation); names that it has not are passed over. */
+  const char *const *made;
+  size_t n_made;
   bool skip_unsupported; /* of an ONNX model: operators without a kernel are left out */
   const char *prefix;    /* of an ONNX model: before the operators' names; NULL: none */
 };

@@ -19,6 +19,7 @@ void tsr_run_plan_fini(struct tsr_run_plan *p) {
   for (size_t i = 0; i < p->n_given; i++)
     tsr_array_destroy((struct tsr_array *)(uintptr_t)p->given[i].array);
   tsr_mem_free(p->given);
+  tsr_mem_free(p->made);
   for (size_t t = 0; t < p->n_tenants; t++) {
     tsr_graph_destroy(p->tenants[t].graph);
     tsri_steps_destroy(p->tenants[t].steps);
@@ -590,7 +591,10 @@ static enum tsr_status settle(const struct tsr_run_options *o, struct tsr_run_pl
 static enum tsr_status read_given(const struct tsr_run_options *o, struct tsr_run_plan *p,
                                   struct tsr_err *err) {
   p->given = tsr_mem_array(o->n_inputs + o->n_values + 1, sizeof *p->given);
-  if (!p->given) return tsr_err_nomem(err);
+  p->made = tsr_mem_array(o->n_expects + o->n_dumps + 1, sizeof *p->made);
+  if (!p->given || !p->made) return tsr_err_nomem(err);
+  for (size_t i = 0; i < o->n_expects; i++) p->made[p->n_made++] = o->expects[i].name;
+  for (size_t i = 0; i < o->n_dumps; i++) p->made[p->n_made++] = o->dumps[i].name;
   enum tsr_status st = TSR_OK;
   for (size_t i = 0; !st && i < o->n_inputs; i++) {
     struct tsr_array *a;

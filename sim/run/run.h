@@ -134,6 +134,8 @@ struct tsr_run_plan {
   double *crowd[2], way_fs; /* of the interconnect (models/model.h); NULL: there is none */
   const char *mapping_text; /* of the mappings that are no template's; NULL: none */
   bool alone;               /* without a workload */
+  const char **made;        /* tensors that --expect and --dump name; owned */
+  size_t n_made;
   struct tsr_workload_given *given; /* by input of the options; owned, as their arrays */
   size_t n_given;
   size_t n_scaled, cap_scaled;

@@ -227,6 +227,7 @@ static enum tsr_status open_join(struct joined *j, const struct tsr_graph *first
 
 struct reading {
   const struct tsr_run_options *o;
+  const struct tsr_workload_options *how; /* NULL: nothing is said */
   const char *path;
   struct tsri_steps *s;
   struct tsr_net *shape; /* unfinished: what is open */
@@ -309,18 +310,18 @@ static void dims_of_pass(struct reading *r, size_t i) {
   set(&r->dims, r->cache, cache_axis(r->cache, r->main), i ? s->tokens + i - 1 : 0);
 }
 
-static enum tsr_status read_pass(struct reading *r, size_t i, const char *text,
-                                 struct tsr_graph **out) {
+static enum tsr_status read_pass(struct reading *r, size_t i, struct tsr_graph **out) {
   char prefix[32] = "";
   dims_of_pass(r, i);
   if (r->s->n > 1)
     snprintf(prefix, sizeof prefix, "%s%zu.",
              r->s->kind == TSRI_STEPS_DECODE ? "step" : "batch", i);
-  struct tsr_workload_options how = {.text = text,
-                                     .dims = r->dims.list,
-                                     .n_dims = r->dims.n,
-                                     .skip_unsupported = r->o->skip_unsupported,
-                                     .prefix = prefix[0] ? prefix : NULL};
+  struct tsr_workload_options how = {0};
+  if (r->how) how = *r->how;
+  how.text = NULL; /* that is of all passes together */
+  how.dims = r->dims.list;
+  how.n_dims = r->dims.n;
+  how.prefix = prefix[0] ? prefix : NULL;
   return tsr_workload_read(r->path, &how, out, r->err);
 }
 
@@ -343,7 +344,7 @@ static enum tsr_status read_all(struct reading *r, const char *text, struct tsr_
   for (size_t i = 0; !st && i < r->s->n; i++) {
     struct tsr_graph *one = NULL;
     if (tsr_interrupted) st = tsr_err_set(r->err, TSR_SIM, "interrupted; nothing was stored");
-    if (!st) st = read_pass(r, i, NULL, &one);
+    if (!st) st = read_pass(r, i, &one);
     if (!st && !i) {
       first = tsr_mem_strdup(one->text);
       st = first ? open_join(&j, one, r->s->n, r->err) : tsr_err_nomem(r->err);
@@ -392,13 +393,15 @@ static enum tsr_status choose(struct reading *r) {
   }
 }
 
-enum tsr_status tsri_steps_read(const struct tsr_run_options *o, const char *path,
+enum tsr_status tsri_steps_read(const struct tsr_run_options *o,
+                                const struct tsr_workload_options *how, const char *path,
                                 const char *text, struct tsri_steps **out,
                                 struct tsr_graph **graph, struct tsr_err *err) {
   if (o->n_dims > DIMS_MAX - SETTLED)
     return tsr_err_set(err, TSR_USAGE, "expected at most %d dimensions, got %zu",
                        DIMS_MAX - SETTLED, o->n_dims);
-  struct reading r = {.o = o, .path = path, .s = tsr_mem_alloc(sizeof *r.s), .err = err};
+  struct reading r = {
+      .o = o, .how = how, .path = path, .s = tsr_mem_alloc(sizeof *r.s), .err = err};
   if (!r.s) return tsr_err_nomem(err);
   for (size_t i = 0; i < o->n_dims; i++) r.dims.list[r.dims.n++] = o->dims[i];
   enum tsr_status st = o->dataset ? tsr_dataset_open(o->dataset, &r.s->data, err) : TSR_OK;

@@ -29,9 +29,11 @@ struct tsri_steps {
   struct tsri_pass *pass; /* n */
 };
 
-/* Reads the model of `path` as often as it runs; *out and *graph are created.  text: as stored
- * by an earlier run, or NULL. */
-enum tsr_status tsri_steps_read(const struct tsr_run_options *o, const char *path,
+/* Reads the model of `path` as often as it runs, each time as `how` says (NULL: as it is) but
+ * for dimensions and names; *out and *graph are created.  text: as stored by an earlier run, or
+ * NULL. */
+enum tsr_status tsri_steps_read(const struct tsr_run_options *o,
+                                const struct tsr_workload_options *how, const char *path,
                                 const char *text, struct tsri_steps **out,
                                 struct tsr_graph **graph, struct tsr_err *err);
 void tsri_steps_destroy(struct tsri_steps *s); /* NULL is allowed */

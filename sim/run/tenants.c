@@ -54,8 +54,7 @@ static enum tsr_status check_cores(const struct tsr_run_plan *p, uint64_t first,
                      (int)n, text, p->machine->cores - 1, first, last);
 }
 
-static enum tsr_status read_graph(const struct tsr_run_options *o,
-                                  const struct tsr_workload_given *given, size_t n_given,
+static enum tsr_status read_graph(const struct tsr_run_options *o, const struct tsr_run_plan *p,
                                   struct tsr_run_tenant *t, const char *text, bool alone,
                                   struct tsr_err *err) {
   if (o->graph && !alone)
@@ -69,8 +68,10 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
   bool models_own = model || !strstr(o->workload, ending); /* else they are of another one */
   const struct tsr_workload_options how = {.batch = o->batch,
                                            .text = text,
-                                           .given = given,
-                                           .n_given = n_given,
+                                           .given = p->given,
+                                           .n_given = p->n_given,
+                                           .made = p->made,
+                                           .n_made = p->n_made,
                                            .dims = o->dims,
                                            .n_dims = models_own ? o->n_dims : 0,
                                            .skip_unsupported =
@@ -83,7 +84,7 @@ static enum tsr_status read_graph(const struct tsr_run_options *o,
   if (o->numerics != TSR_NUMERICS_FULL && o->dataset)
     return tsr_err_set(err, TSR_USAGE,
                        "--dataset asks for values; expected --numerics full with it");
-  return tsri_steps_read(o, t->source, text, &t->steps, &t->graph, err);
+  return tsri_steps_read(o, &how, t->source, text, &t->steps, &t->graph, err);
 }
 
 /* Says what --skip-unsupported leaves out: a run of less is no run of the model. */
@@ -119,7 +120,7 @@ static enum tsr_status read_one(const struct tsr_run_options *o, struct tsr_run_
   if (!t->source) return tsr_err_nomem(err);
   const char *source = NULL;
   if (o->workload_text && (st = tsri_tenant_text(o, p, p->n_tenants, &source, err))) return st;
-  st = read_graph(o, p->given, p->n_given, t, source, alone, err);
+  st = read_graph(o, p, t, source, alone, err);
   if (st) return st;
   p->n_tenants++; /* from here on the plan destroys it */
   note_skipped(t->graph);

@@ -25,6 +25,7 @@
 enum { DONE = 0, NO = 1, USAGE = 2, INPUT = 3, STORE = 5 };
 
 static const char model[] = "in x f32 B 6; normal w 6 5; MatMul x,w h; Relu h y; out y h";
+static const char fused[] = "in x f32 B 6; normal w 6 5; MatMul x,w h; Relu h y; out y";
 static const char other[] = "in x f32 B 6; normal v 6 5; MatMul x,v h; Relu h y; out y h";
 /* The whole cache is read at each step; what comes out depends on all tokens. */
 static const char decoder[] =
@@ -428,9 +429,45 @@ static void tokens_are_chosen_and_the_cache_goes_on(void **state) {
   TOOL_EXPECT(DONE, "show", "steps", "1");
 }
 
+/* A tensor that a fused operator takes in is made when somebody asks for it. */
+static void any_tensor_can_be_written(void **state) {
+  (void)state;
+  struct tsr_array *h, *y;
+  uint64_t below = 0;
+  nets_write(fused, "f.onnx");
+  TOOL_EXPECT(DONE, "run", ARCH, "--workload", "f.onnx", FULL, "--dim", "B=4", "--input",
+              "x=x.npy", "--dump", "h=h.npy", "--dump", "y=y.npy");
+  assert_int_equal(tsr_npy_read("h.npy", NULL, &h, NULL), TSR_OK);
+  assert_int_equal(tsr_npy_read("y.npy", NULL, &y, NULL), TSR_OK);
+  assert_int_equal(h->n, y->n);
+  for (uint64_t i = 0; i < h->n; i++) {
+    below += h->f[i] < 0;
+    assert_true(y->f[i] == (h->f[i] < 0 ? 0 : h->f[i]));
+  }
+  assert_true(below > 0);
+  tsr_array_destroy(h);
+  tsr_array_destroy(y);
+}
+
+/* An attribute says as much of a model as its weights do. */
+static void a_changed_attribute_is_another_model(void **state) {
+  (void)state;
+  struct tool_result r;
+  nets_write("in x f32 B 6; LeakyRelu x y alpha=0.5; out y", "c.onnx");
+  TOOL_EXPECT(DONE, "run", ARCH, "--workload", "c.onnx", "--dim", "B=4");
+  TOOL_EXPECT(DONE, "rerun", "last");
+  nets_write("in x f32 B 6; LeakyRelu x y alpha=0.25; out y", "c.onnx");
+  TOOL(&r, "rerun", "last");
+  assert_int_equal(r.rc, INPUT);
+  assert_non_null(strstr(r.err, "is not what the stored run read"));
+  tool_result_fini(&r);
+}
+
 int main(void) {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, enter, tool_leave)
   const struct CMUnitTest tests[] = {
+      TEST(any_tensor_can_be_written),
+      TEST(a_changed_attribute_is_another_model),
       TEST(mistakes_are_named),
       TEST(data_sets_and_decoding_are_of_models),
       TEST(each_kind_of_file_gives_the_same_values),

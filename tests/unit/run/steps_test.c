@@ -87,7 +87,7 @@ static void passes_cover_the_data(void **state) {
     struct tsri_steps *s = NULL;
     struct tsr_graph *g = NULL;
     const struct tsr_run_options o = options(&rows[i]);
-    enum tsr_status st = tsri_steps_read(&o, rows[i].path, NULL, &s, &g, &err);
+    enum tsr_status st = tsri_steps_read(&o, NULL, rows[i].path, NULL, &s, &g, &err);
     if (rows[i].says) {
       if (!st || !err.n || !strstr(err.msg[0], rows[i].says))
         fail_msg("row %zu: '%s'", i, err.n ? err.msg[0] : "read");
@@ -127,7 +127,7 @@ static void passes_follow_one_another(void **state) {
   struct tsri_steps *s;
   struct tsr_graph *g;
   const struct tsr_run_options o = options(&rows[5]);
-  assert_int_equal(tsri_steps_read(&o, "d.onnx", NULL, &s, &g, &err), TSR_OK);
+  assert_int_equal(tsri_steps_read(&o, NULL, "d.onnx", NULL, &s, &g, &err), TSR_OK);
   size_t first = 0; /* of the pass */
   for (size_t i = 0; i < g->n_ops; i++) {
     char prefix[32];
@@ -166,7 +166,7 @@ static void too_many_dimensions_are_refused(void **state) {
   o.n_dims = LEN(dims);
   struct tsri_steps *s;
   struct tsr_graph *g;
-  assert_int_equal(tsri_steps_read(&o, "d.onnx", NULL, &s, &g, &err), TSR_USAGE);
+  assert_int_equal(tsri_steps_read(&o, NULL, "d.onnx", NULL, &s, &g, &err), TSR_USAGE);
   tsr_err_fini(&err);
 }
 
